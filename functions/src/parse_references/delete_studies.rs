@@ -3,10 +3,9 @@
 
 use dedup::{HandlerError, HandlerResult};
 use imports::messages::TakeBackFiles;
-use imports::{ExportKey, ObjectKey, ProjectId, ReadingStatus, SearchId};
+use imports::{ExportKey, FileRef, ObjectKey, ProjectId, ReadingStatus, SearchId};
 use messages::StoreError;
 use outbox::View;
-use service::FileOf;
 
 use super::ParseReferences;
 use super::attempt::Deadline;
@@ -34,7 +33,7 @@ impl ParseReferences {
         }
         for file in &files {
             let has_passed = || deadline.has_passed();
-            let of = FileOf { search_id: search, file_id: *file };
+            let of = FileRef::new(search, *file);
             if has_passed() || !self.delete_file(command.project_id, of, has_passed).await? {
                 return Ok(HandlerResult::continue_later("the deadline is near; not all files are deleted"));
             }
@@ -61,10 +60,10 @@ impl ParseReferences {
     pub(super) async fn delete_file(
         &self,
         project: ProjectId,
-        of: FileOf,
+        of: FileRef,
         has_passed: impl Fn() -> bool + Sync,
     ) -> Result<bool, StoreError> {
-        let (search, file) = (of.search_id, of.file_id);
+        let FileRef { search_id: search, file_id: file } = of;
         let deleted = |compared| ReadingStatus::Refused { reason: REASON.to_owned(), reply: REPLY, compared };
         let after = match self.attempts.place(search, file).await? {
             Some(ReadingStatus::Refused { compared, .. }) => compared,

@@ -40,8 +40,9 @@ use imports::messages::{ReferenceFileFaulted, ReferenceFileParsingCompleted, Sta
 use imports::ports::{BUCKET, EXPORTS, OBJECTS};
 use imports::queues::{PARSE, QUARANTINED_RECORDS, SAGA, STUDIES};
 use imports::{
-    AttemptState, Counts, FileFence, FileId, FindObjects, Jobs, KeepExports, ParseAttempts, ParseCommand,
-    ParsedFile, Ports, ReadObject, ReadStudies, ReadingStatus, ReportProgress, SearchEvent, WriteStudies,
+    AttemptState, Counts, FileFence, FileId, FileRef, FindObjects, Jobs, KeepExports, ParseAttempts,
+    ParseCommand, ParsedFile, Ports, ReadObject, ReadStudies, ReadingStatus, ReportProgress, SearchEvent,
+    WriteStudies,
 };
 use jiff::Timestamp;
 use messages::store::chain;
@@ -49,7 +50,6 @@ use messages::{Consumer, Message, Reporter, StoreError, Token};
 use outbox::WriteViews;
 use references::{Limits, READER_VERSION};
 use saga::{Function, KeepHistory, MissingSetting, Service, Source};
-use service::FileOf;
 use service::marking::DuplicateMarking;
 
 pub use self::orphan_studies::{OrphanPage, OrphanReason, OrphanStudies};
@@ -132,19 +132,19 @@ pub struct ParseReferences {
     /// The number of reading threads.
     pub threads: NonZeroUsize,
     /// The files that this process is reading. A redelivered command waits until the first delivery is done.
-    pub in_flight: Arc<Mutex<BTreeSet<FileOf>>>,
+    pub in_flight: Arc<Mutex<BTreeSet<FileRef>>>,
 }
 
 /// A file that this process is reading, until it is dropped. Concurrent redeliveries of its command wait: attempts in
 /// progress cannot be distinguished from crashed ones, so several at once, or one crash of all of them, would look like
 /// a file that repeatedly crashes the parser.
 struct InFlightGuard<'a> {
-    files: &'a Mutex<BTreeSet<FileOf>>,
-    file: FileOf,
+    files: &'a Mutex<BTreeSet<FileRef>>,
+    file: FileRef,
 }
 
 impl<'a> InFlightGuard<'a> {
-    fn begin(files: &'a Mutex<BTreeSet<FileOf>>, file: FileOf) -> Option<Self> {
+    fn begin(files: &'a Mutex<BTreeSet<FileRef>>, file: FileRef) -> Option<Self> {
         // A panic cannot leave an entry half changed, so a poisoned lock is used as it is.
         let is_first = files.lock().unwrap_or_else(PoisonError::into_inner).insert(file);
         // Lazily: dropping an unused guard would remove the entry of the other delivery.
@@ -297,7 +297,7 @@ impl ParseReferences {
         let has_passed = || read.deadline.has_passed();
         let marked = self
             .duplicates
-            .file_added(project_id, FileOf { search_id, file_id }, compared, has_passed)
+            .file_added(project_id, FileRef { search_id, file_id }, compared, has_passed)
             .await?;
         if let Some(compared) = marked {
             self.attempts.save(&read.fence, &ReadingStatus::compared(counts, compared)).await?;
@@ -353,7 +353,7 @@ impl Handler for ParseReferences {
         if !self.is_reply_expected(message, command, reporter.host.now()).await? {
             return Ok(HandlerResult::dropped("the search does not expect this file to be read"));
         }
-        let Some(_in_flight) = InFlightGuard::begin(&self.in_flight, FileOf { search_id, file_id }) else {
+        let Some(_in_flight) = InFlightGuard::begin(&self.in_flight, FileRef { search_id, file_id }) else {
             let doing = format!("reading file {file_id} of search {search_id}");
             return Err(StoreError::unavailable(doing, AlreadyInFlight).into());
         };

@@ -5,10 +5,9 @@
 
 use std::fmt;
 
-use imports::{FileId, Job, Ports, SearchId, StoredFile};
+use imports::{FileId, FileRef, Job, Ports, StoredFile};
 use messages::{Host, StoreError};
 use saga::{Failures, MissingSetting};
-use service::FileOf;
 
 use super::stale_commands::is_abandoned;
 use super::{NAME, ParseReferences};
@@ -46,7 +45,7 @@ pub struct OrphanPage {
     /// The files, each with the reason.
     pub files: Vec<(StoredFile, OrphanReason)>,
     /// The cursor of the next page; `None` at the end.
-    pub next: Option<(SearchId, FileId)>,
+    pub next: Option<FileRef>,
 }
 
 /// Finds stored studies that no search counts, and deletes them.
@@ -70,9 +69,9 @@ impl OrphanStudies {
     ///
     /// # Errors
     /// Returns an error if a store is unavailable or contains a search that this version cannot read.
-    pub async fn page(&self, after: Option<(SearchId, FileId)>) -> Result<OrphanPage, StoreError> {
+    pub async fn page(&self, after: Option<FileRef>) -> Result<OrphanPage, StoreError> {
         let stored = self.parser.stored.stored_files(after, PAGE).await?;
-        let next = stored.last().map(|file| (file.search_id, file.file_id));
+        let next = stored.last().map(|file| FileRef::new(file.search_id, file.file_id));
         let mut files = Vec::new();
         for file in stored {
             files.extend(self.reason(&file).await?.map(|reason| (file, reason)));
@@ -86,7 +85,7 @@ impl OrphanStudies {
         let Some(reason) = self.reason(file).await? else { return Ok(false) };
         let what = format!("file {} of search {}", file.file_id, file.search_id);
         self.failures.record_action(&self.by, "deleted uncounted studies", what, reason.to_string()).await?;
-        let of = FileOf { search_id: file.search_id, file_id: file.file_id };
+        let of = FileRef::new(file.search_id, file.file_id);
         self.parser.delete_file(file.project_id, of, || false).await
     }
 

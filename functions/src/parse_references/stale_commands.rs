@@ -12,13 +12,13 @@ use std::collections::BTreeSet;
 
 use imports::messages::{LookForUploads, StartParsing};
 use imports::saga::State;
-use imports::{FileId, Job, JobFile, ObjectKey, Outcome, SearchId};
+use imports::{FileId, FileRef, Job, JobFile, ObjectKey, Outcome, SearchId};
 use jiff::Timestamp;
 use messages::{Message, StoreError, Token};
 use outbox::Key;
 use saga::{Document, ReadDocuments};
 use serde::Deserialize;
-use service::{FileOf, REPAIRS, Repairs};
+use service::{REPAIRS, Repairs};
 
 use super::ParseReferences;
 
@@ -145,10 +145,10 @@ impl ParseReferences {
         if repairs.searches().contains(&search) {
             return Ok(None);
         }
-        let uploaded = FileOf { search_id: key.search, file_id: key.file };
+        let uploaded = FileRef::new(key.search, key.file);
         let repairing = repairs.files.iter().map(|file| file.by);
         let repairing = repairing.filter(|by| repairs.earlier(*by).contains(&uploaded));
-        for FileOf { search_id, file_id } in [uploaded].into_iter().chain(repairing) {
+        for FileRef { search_id, file_id } in [uploaded].into_iter().chain(repairing) {
             if repairs.deleted.contains(&search_id) {
                 continue;
             }

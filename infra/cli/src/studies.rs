@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use imports::{Duplicate, FileId, Job, Outcome, SearchId, Study, Tier, readable};
+use imports::{Duplicate, FileId, FileRef, Job, Outcome, SearchId, Study, Tier, readable};
 use local::output;
 use serde_json::{Value, json};
 
@@ -73,14 +73,14 @@ impl StudyList<'_> {
 #[derive(Default)]
 pub(crate) struct Names {
     searches: BTreeMap<SearchId, String>,
-    files: BTreeMap<(SearchId, FileId), String>,
+    files: BTreeMap<FileRef, String>,
 }
 
 impl Names {
     pub(crate) fn add(&mut self, job: &Job) {
         let name = job.name.clone().unwrap_or_else(|| job.search_id.to_string());
         self.searches.insert(job.search_id, name);
-        let ids = job.files.iter().map(|file| (job.search_id, file.file_id));
+        let ids = job.files.iter().map(|file| FileRef::new(job.search_id, file.file_id));
         self.files.extend(ids.zip(job.file_names()));
     }
 
@@ -99,7 +99,7 @@ impl Names {
     }
 
     pub(crate) fn file(&self, search: SearchId, file: FileId) -> String {
-        self.files.get(&(search, file)).cloned().unwrap_or_else(|| file.to_string())
+        self.files.get(&FileRef::new(search, file)).cloned().unwrap_or_else(|| file.to_string())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The contract of [`WriteStudies`], [`ReadStudies`] and [`CompareStudies`].
 
 use imports::{
-    CompareStudies, Duplicate, DuplicateCounts, FileFence, FileId, Identity, Mark, ParseAttempts,
+    CompareStudies, Duplicate, DuplicateCounts, FileFence, FileId, FileRef, Identity, Mark, ParseAttempts,
     PreparedStudy, ProjectId, ReadStudies, ReadingStatus, Reason, SearchId, Selection, Study, StudyKeys,
     StudyRef, Tier, WriteStudies,
 };
@@ -345,7 +345,7 @@ pub async fn keys_shared_with_others_are_returned(ports: &Ports<'_>) -> CheckRes
     let common = Common::stored(ports).await?;
     let (search, later) = (sample::partition(ports.host), search::file(ports.host));
     let of_later = [(1, "e"), (2, "b")].map(|(n, doi)| with_doi(common.project, search, later, n, doi));
-    let tells = async |(search, file), limit, dois: &[(u64, &str, bool)]| {
+    let tells = async |FileRef { search_id: search, file_id: file }, limit, dois: &[(u64, &str, bool)]| {
         let mut after = 0;
         for told in dois.chunks(limit) {
             let page = ports.read.keyed(search, file, after, limit).await?;
@@ -363,19 +363,20 @@ pub async fn keys_shared_with_others_are_returned(ports: &Ports<'_>) -> CheckRes
         assert_eq!(ports.read.keyed(search, file, after, limit).await?, []);
         Ok::<_, messages::StoreError>(())
     };
-    let first = [(1, "a", true), (2, "b", false), (7, "a", true)];
+    let keys = [(1, "a", true), (2, "b", false), (7, "a", true)];
     for limit in [3, 1, 2, 10] {
-        tells(common.files[0], limit, &first).await?;
+        tells(common.files[0], limit, &keys).await?;
         tells(common.files[1], limit, &[(5, "a", true)]).await?;
     }
     // Other keys may be looked up in between.
-    let (one, file) = common.files[0];
-    ports.read.keyed(one, file, 0, 1).await?;
+    let first = common.files[0];
+    ports.read.keyed(first.search_id, first.file_id, 0, 1).await?;
     ports.begin_with(search, later, &of_later).await?;
-    tells((search, later), 1, &[(1, "e", false), (2, "b", true)]).await?;
+    let of_later = FileRef::new(search, later);
+    tells(of_later, 1, &[(1, "e", false), (2, "b", true)]).await?;
     ports.write.finish(&search::parsed(search, later, 0)).await?;
-    tells((one, file), 1, &[(1, "a", true), (2, "b", true), (7, "a", true)]).await?;
-    tells((search, later), 1, &[(1, "e", false), (2, "b", true)]).await?;
+    tells(first, 1, &[(1, "a", true), (2, "b", true), (7, "a", true)]).await?;
+    tells(of_later, 1, &[(1, "e", false), (2, "b", true)]).await?;
     Ok(())
 }
 
@@ -384,10 +385,10 @@ pub async fn removed_studies_are_not_found(ports: &Ports<'_>) -> CheckResult {
     let common = Common::stored(ports).await?;
     ports.write.discard(&common.unfinished, None).await?;
     assert_eq!(common.sharing(&["c"], 10).await?, []);
-    let [(one, first), (other, second)] = common.files;
-    ports.write.remove(other, second, &search::refused()).await?;
+    let [first, second] = common.files;
+    ports.write.remove(second.search_id, second.file_id, &search::refused()).await?;
     assert_eq!(common.sharing(&["a"], 10).await?, [common.named("a", 0, 1), common.named("a", 0, 7)]);
-    ports.write.remove(one, first, &search::refused()).await?;
+    ports.write.remove(first.search_id, first.file_id, &search::refused()).await?;
     assert_eq!(common.sharing(&["a", "b"], 10).await?, []);
     Ok(())
 }
@@ -396,7 +397,7 @@ pub async fn removed_studies_are_not_found(ports: &Ports<'_>) -> CheckResult {
 struct Common<'a> {
     ports: &'a Ports<'a>,
     project: ProjectId,
-    files: [(SearchId, FileId); 2],
+    files: [FileRef; 2],
     unfinished: FileFence,
 }
 
@@ -415,7 +416,8 @@ impl<'a> Common<'a> {
         for (search, file) in [(one, first), (other, second), (other, elsewhere)] {
             ports.write.finish(&search::parsed(search, file, 0)).await?;
         }
-        Ok(Self { ports, project, files: [(one, first), (other, second)], unfinished })
+        let files = [FileRef::new(one, first), FileRef::new(other, second)];
+        Ok(Self { ports, project, files, unfinished })
     }
 
     /// Returns the studies that are found by these DOIs, in any order.
@@ -435,7 +437,7 @@ impl<'a> Common<'a> {
 
     /// Returns a record of one of the two files, with its DOI.
     fn named(&self, doi: &str, file: usize, record: u64) -> (String, StudyRef) {
-        let (search_id, file_id) = self.files[file];
+        let FileRef { search_id, file_id } = self.files[file];
         (doi.to_owned(), StudyRef { search_id, file_id, record })
     }
 }
@@ -646,7 +648,7 @@ pub async fn removed_file_stays_deleted(ports: &Ports<'_>) -> CheckResult {
     let refused = ReadingStatus::refused("cancelled", 3);
     for how_far in 0..3 {
         let (search, file) = (sample::partition(ports.host), search::file(ports.host));
-        let held = read_so_far(ports, (search, file), how_far).await?;
+        let held = read_so_far(ports, FileRef::new(search, file), how_far).await?;
         for _ in 0..2 {
             ports.write.remove(search, file, &refused).await?;
         }
@@ -666,7 +668,7 @@ pub async fn removed_file_stays_deleted(ports: &Ports<'_>) -> CheckResult {
 /// Reads a file: not at all (0), partially (1), or completely (2).
 async fn read_so_far(
     ports: &Ports<'_>,
-    (search, file): (SearchId, FileId),
+    FileRef { search_id: search, file_id: file }: FileRef,
     how_far: u8,
 ) -> Result<Option<FileFence>, messages::StoreError> {
     if how_far == 0 {

@@ -2,8 +2,7 @@
 
 use imports::words::{BucketRange, END, PartBuilder, UnindexedFile};
 use imports::{
-    FileFence, FileId, IndexWords, ParseAttempts, ReadStudies, ReadingStatus, SearchId, Study, WordQuery,
-    WriteStudies,
+    FileFence, FileRef, IndexWords, ParseAttempts, ReadStudies, ReadingStatus, Study, WordQuery, WriteStudies,
 };
 use messages::{Host, StoreError};
 
@@ -26,66 +25,67 @@ pub struct Ports<'a> {
 
 impl Ports<'_> {
     /// Stores a file with these studies that is not listed as completed.
-    async fn stored(&self, studies: &[(u64, &str)]) -> Result<(SearchId, FileId), StoreError> {
+    async fn stored(&self, studies: &[(u64, &str)]) -> Result<FileRef, StoreError> {
         let (search_id, file_id) = (sample::partition(self.host), search::file(self.host));
         let fence = self.track.start(search_id, file_id, 1).await?.fence;
-        let studies = studies.iter().map(|(record, title)| titled((search_id, file_id), *record, title));
+        let studies =
+            studies.iter().map(|(record, title)| titled(FileRef { search_id, file_id }, *record, title));
         self.write.store(&FileFence { search_id, file_id, fence }, studies.collect(), vec![]).await?;
-        Ok((search_id, file_id))
+        Ok(FileRef { search_id, file_id })
     }
 
     /// Stores a completed file with these studies.
-    async fn completed(&self, studies: &[(u64, &str)]) -> Result<(SearchId, FileId), StoreError> {
-        let (search, file) = self.stored(studies).await?;
-        self.write.finish(&search::parsed(search, file, 0)).await?;
-        Ok((search, file))
+    async fn completed(&self, studies: &[(u64, &str)]) -> Result<FileRef, StoreError> {
+        let file = self.stored(studies).await?;
+        self.write.finish(&search::parsed(file.search_id, file.file_id, 0)).await?;
+        Ok(file)
     }
 
     /// Returns the record up to which a file is indexed, or none if it is not listed.
-    async fn indexed(&self, (search, file): (SearchId, FileId)) -> Result<Option<u64>, StoreError> {
+    async fn indexed(&self, file: FileRef) -> Result<Option<u64>, StoreError> {
         let mut after = None;
         loop {
             let page = self.index.unindexed(after, 2).await?;
-            let found = page.iter().find(|known| (known.search_id, known.file_id) == (search, file));
+            let found = page.iter().find(|known| FileRef::new(known.search_id, known.file_id) == file);
             let Some(UnindexedFile { search_id, file_id, .. }) = page.last() else { return Ok(None) };
             if let Some(found) = found {
                 return Ok(Some(found.after));
             }
-            after = Some((*search_id, *file_id));
+            after = Some(FileRef::new(*search_id, *file_id));
         }
     }
 
     /// Stores a part with the words of these studies.
     async fn index(
         &self,
-        (search, file): (SearchId, FileId),
+        file: FileRef,
         after: u64,
         studies: &[(u64, &str)],
         is_last: bool,
     ) -> Result<bool, StoreError> {
         let mut part = PartBuilder::new(after);
         for (record, title) in studies {
-            part.add(*record, &titled((search, file), *record, title).reference);
+            part.add(*record, &titled(file, *record, title).reference);
         }
-        self.index.store_words(search, file, part.finish(is_last)).await
+        self.index.store_words(file.search_id, file.file_id, part.finish(is_last)).await
     }
 
     /// Returns the candidates for a text in the part that follows a record, and the end of the part.
     async fn candidates(
         &self,
-        (search, file): (SearchId, FileId),
+        file: FileRef,
         after: u64,
         text: &str,
     ) -> Result<Option<(Vec<u64>, u64)>, Failure> {
         let query = WordQuery::new(text)?;
-        match self.read.words(search, file, after, &query.buckets()).await? {
+        match self.read.words(file.search_id, file.file_id, after, &query.buckets()).await? {
             Some(part) => Ok(Some((query.candidates(&part)?, part.last))),
             None => Ok(None),
         }
     }
 
     /// Checks the candidates for each text in the part that follows a record.
-    async fn check(&self, file: (SearchId, FileId), expected: &[Candidates<'_>]) -> Result<(), Failure> {
+    async fn check(&self, file: FileRef, expected: &[Candidates<'_>]) -> Result<(), Failure> {
         for (after, text, found) in expected {
             let found = found.map(|(records, last)| (records.to_vec(), last));
             assert_eq!(self.candidates(file, *after, text).await?, found, "{text} after {after}");
@@ -94,8 +94,8 @@ impl Ports<'_> {
     }
 }
 
-fn titled((search, file): (SearchId, FileId), record: u64, title: &str) -> Study {
-    let mut study = search::study(search, file, record);
+fn titled(file: FileRef, record: u64, title: &str) -> Study {
+    let mut study = search::study(file.search_id, file.file_id, record);
     title.clone_into(&mut study.reference.title);
     study
 }
@@ -120,13 +120,16 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
 pub async fn studies_are_read_by_their_records(ports: &Ports<'_>) -> CheckResult {
     let file = ports.stored(&[(1, "One"), (3, "Three"), (4, "Four"), (9, "Nine")]).await?;
     let read = async |records: &[u64], bytes| {
-        let studies = ports.read.studies_at(file.0, file.1, records, bytes).await?;
+        let studies = ports.read.studies_at(file.search_id, file.file_id, records, bytes).await?;
         Ok::<_, StoreError>(studies.iter().map(|study| study.record).collect::<Vec<_>>())
     };
     assert_eq!(read(&[1, 2, 4, 9, 10], usize::MAX).await?, [1, 4, 9]);
     assert_eq!(read(&[3, 9], 1).await?, [3]);
     assert!(read(&[], usize::MAX).await?.is_empty() && read(&[2], usize::MAX).await?.is_empty());
-    assert_eq!(ports.read.studies_at(file.0, file.1, &[4], 1).await?, [titled(file, 4, "Four")]);
+    assert_eq!(
+        ports.read.studies_at(file.search_id, file.file_id, &[4], 1).await?,
+        [titled(file, 4, "Four")]
+    );
     Ok(())
 }
 
@@ -155,7 +158,7 @@ pub async fn only_requested_buckets_are_read(ports: &Ports<'_>) -> CheckResult {
     assert!(ports.index(file, 0, &studies, true).await?);
     let read = async |key: &str, is_open| {
         let range = BucketRange { key: key.to_owned(), is_open };
-        let part = ports.read.words(file.0, file.1, 0, &[range]).await?;
+        let part = ports.read.words(file.search_id, file.file_id, 0, &[range]).await?;
         let buckets = part.into_iter().flat_map(|part| part.buckets);
         let mut keys: Vec<String> = buckets.map(|bucket| bucket.key).collect();
         keys.sort_unstable();
@@ -205,9 +208,9 @@ pub async fn words_of_a_removed_file_are_deleted(ports: &Ports<'_>) -> CheckResu
     for file in [file, other] {
         assert!(ports.index(file, 0, &studies[..1], false).await?);
     }
-    ports.write.withdraw(file.0, file.1, &refused).await?;
+    ports.write.withdraw(file.search_id, file.file_id, &refused).await?;
     assert!(!ports.index(file, 1, &studies[1..], true).await?);
-    ports.write.remove(file.0, file.1, &refused).await?;
+    ports.write.remove(file.search_id, file.file_id, &refused).await?;
     ports.check(file, &[(0, "one", None)]).await?;
     assert!(!ports.index(file, 0, &studies, true).await?);
     assert_eq!((ports.indexed(file).await?, ports.indexed(other).await?), (None, Some(1)));

@@ -9,11 +9,12 @@ use axum::Router;
 use embedded::{Call, Intercept, Phase};
 use imports::queues::{PARSE, SAGA, UPLOADS};
 use imports::{
-    CompareStudies, Duplicate, Mark, ParsedFile, ProjectId, ReadStudies, Reason, SearchId, StudyRef, Tier,
+    CompareStudies, Duplicate, FileRef, Mark, ParsedFile, ProjectId, ReadStudies, Reason, SearchId, StudyRef,
+    Tier,
 };
 use serde_json::{Value, json};
 use service::marking::DuplicateMarking;
-use service::{Deletion, FileOf, ProjectAccess};
+use service::{Deletion, ProjectAccess};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
@@ -168,10 +169,8 @@ async fn stalled_worker_leaves_no_mark_of_deleted_study() {
         still.resumed.notify_one();
     };
     let project = ProjectId::from_uuid(Uuid::nil());
-    let (marked, ()) = tokio::join!(
-        late.file_added(project, FileOf { search_id: first, file_id: file }, 0, || false),
-        meanwhile
-    );
+    let (marked, ()) =
+        tokio::join!(late.file_added(project, FileRef::new(first, file), 0, || false), meanwhile);
     assert_eq!(marked.unwrap(), None);
     assert_eq!(pairs(&api(&world), &of_project("duplicates")).await, []);
 }
@@ -195,7 +194,7 @@ async fn decision_marks_study_without_shared_key() {
         store.mark(revision, &[Mark { at, duplicate }]).await.unwrap();
     };
     let mark_again = async |file: &ParsedFile| {
-        let of = FileOf { search_id: file.search_id, file_id: file.file_id };
+        let of = FileRef::new(file.search_id, file.file_id);
         let marked = duplicates.file_added(project, of, 0, || false).await;
         assert_eq!(marked.unwrap(), None);
         pairs(&api, &all).await
@@ -272,7 +271,7 @@ async fn decision_about_another_study_changes_no_possible_duplicate() {
     for search_id in [first, second, third] {
         let file_id = store.parsed(search_id).await.unwrap()[0].file_id;
         let project = ProjectId::from_uuid(Uuid::nil());
-        let marked = marking.file_added(project, FileOf { search_id, file_id }, 0, || false).await;
+        let marked = marking.file_added(project, FileRef { search_id, file_id }, 0, || false).await;
         assert_eq!(marked.unwrap(), None);
         assert_eq!(pairs(&api, &all).await, expected);
     }

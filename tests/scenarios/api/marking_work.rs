@@ -7,12 +7,11 @@ use async_trait::async_trait;
 use embedded::Store;
 use imports::words::{BucketRange, WordPart};
 use imports::{
-    Candidate, CompareStudies, DuplicateCounts, FileId, Identity, Mark, ParsedFile, ProjectId,
+    Candidate, CompareStudies, DuplicateCounts, FileId, FileRef, Identity, Mark, ParsedFile, ProjectId,
     QuarantinedRecord, ReadStudies, Revision, SearchId, Selection, StoredFile, Study, StudyKeys, StudyRef,
     Tier,
 };
 use messages::StoreError;
-use service::FileOf;
 use service::marking::DuplicateMarking;
 use uuid::Uuid;
 
@@ -64,7 +63,7 @@ impl ReadStudies for Counting {
 
     async fn stored_files(
         &self,
-        after: Option<(SearchId, FileId)>,
+        after: Option<FileRef>,
         limit: usize,
     ) -> Result<Vec<StoredFile>, StoreError> {
         self.store.stored_files(after, limit).await
@@ -142,7 +141,7 @@ async fn work_of(content: &str) -> Work {
     let counting = Arc::new(Counting { store: store.clone(), read, looked_up, marked });
     let marking =
         DuplicateMarking { stored: counting.clone(), compare: counting.clone(), records: store.clone() };
-    let file = FileOf { search_id, file_id };
+    let file = FileRef { search_id, file_id };
     let project = ProjectId::from_uuid(Uuid::nil());
     assert_eq!(marking.file_added(project, file, 0, || false).await.unwrap(), None);
     let all = Selection { marked: Some(Tier::Possible), after: 0, limit: usize::MAX >> 1, bytes: usize::MAX };
@@ -222,7 +221,7 @@ async fn deadline_interrupts_a_batch_of_comparisons() {
     let world = World::new();
     let search_id = search(&world, "a.ris", &works).await;
     let store = Arc::new(world.store().clone());
-    let file = FileOf { search_id, file_id: store.parsed(search_id).await.unwrap()[0].file_id };
+    let file = FileRef::new(search_id, store.parsed(search_id).await.unwrap()[0].file_id);
     let marking = DuplicateMarking { stored: store.clone(), compare: store.clone(), records: store.clone() };
     let project = ProjectId::from_uuid(Uuid::nil());
     let (mut after, mut calls) = (Some(0), Vec::new());

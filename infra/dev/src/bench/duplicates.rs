@@ -11,13 +11,12 @@ use backend::SystemHost;
 use embedded::Store;
 use imports::messages::ObjectRef;
 use imports::{
-    FileFence, FileId, ParseAttempts, ParsedFile, ProjectId, ReadStudies, SearchId, Study, StudyRef,
+    FileFence, FileId, FileRef, ParseAttempts, ParsedFile, ProjectId, ReadStudies, SearchId, Study, StudyRef,
     WriteStudies,
 };
 use messages::Host;
 use references::{READER_VERSION, Reference};
 use serde::Serialize;
-use service::FileOf;
 use service::marking::DuplicateMarking;
 
 use super::memory;
@@ -108,7 +107,7 @@ pub async fn measure(dir: &Path, studies: u64) -> anyhow::Result<Report> {
     let duplicates =
         DuplicateMarking { stored: store.clone(), compare: store.clone(), records: store.clone() };
     let began = Instant::now();
-    duplicates.file_added(project, FileOf { search_id, file_id }, 0, || false).await?;
+    duplicates.file_added(project, FileRef { search_id, file_id }, 0, || false).await?;
     let marking = began.elapsed();
     let added_mib = memory::peak_mib().zip(before).map(|(peak, before)| peak - before);
     let marked = store.marked(search_id, file_id).await?.duplicates();

@@ -17,7 +17,7 @@ use dedup::GrantTokens;
 use embedded::{Settings, Store};
 use futures::future::try_join_all;
 use imports::queues::{EVENTS, PARSE, QUEUES, SAGA};
-use imports::{FileId, ParseCommand, SearchId};
+use imports::{FileRef, ParseCommand, SearchId};
 use messages::{
     Consumer, Delivery, Disposition, Host, Message, MessageId, Outgoing, Queue, ReceiveMessages, Received,
     SendMessages,
@@ -106,7 +106,7 @@ struct Bench {
 
 #[derive(Default)]
 struct EventLog {
-    commands: BTreeMap<(SearchId, FileId), BTreeSet<MessageId>>,
+    commands: BTreeMap<FileRef, BTreeSet<MessageId>>,
     latencies: Vec<Duration>,
 }
 
@@ -245,7 +245,10 @@ impl Bench {
                 // Count the replies before the command, so that the benchmark does not end too early.
                 self.sent.fetch_add(copies as u64, Ordering::Relaxed);
                 let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-                seen.commands.entry((command.partition, parse.file_id)).or_default().insert(command.id);
+                seen.commands
+                    .entry(FileRef::new(command.partition, parse.file_id))
+                    .or_default()
+                    .insert(command.id);
             }
             for part in replies.chunks(10) {
                 for result in self.store.send(part).await {

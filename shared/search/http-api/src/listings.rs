@@ -1,7 +1,9 @@
 //! Listings of the studies, duplicates and unreadable records of a search's files.
 
 use async_trait::async_trait;
-use imports::{Duplicate, ParsedFile, QuarantinedRecord, ReadStudies, SearchId, Selection, Study, Tier};
+use imports::{
+    Duplicate, FileRef, ParsedFile, QuarantinedRecord, ReadStudies, SearchId, Selection, Study, Tier,
+};
 use messages::StoreError;
 use serde_json::value::RawValue;
 
@@ -9,7 +11,7 @@ use super::page::{Listing, READ_BYTES, READ_RECORDS};
 use super::study::{PairView, UnreadView};
 use service::selection::{ReadLimit, StudySelection, select};
 use service::study_view::{StudyView, to_json};
-use service::{FileOf, SearchRepairs, SearchService};
+use service::{SearchRepairs, SearchService};
 
 /// The studies of a search.
 pub(super) struct Studies<'a> {
@@ -23,7 +25,7 @@ impl Listing for Studies<'_> {
     type Item = Study;
 
     async fn read(&self, file: &ParsedFile, after: u64, limit: usize) -> Result<Vec<Study>, StoreError> {
-        let file = FileOf { search_id: self.search, file_id: file.file_id };
+        let file = FileRef::new(self.search, file.file_id);
         select(self.stored, file, &self.selection, ReadLimit { after, limit, bytes: READ_BYTES }).await
     }
 

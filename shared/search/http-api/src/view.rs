@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use imports::{FileId, Job, JobFile, Outcome, Part, PresignedPost, Progress};
+use imports::{FileId, FileRef, Job, JobFile, Outcome, Part, PresignedPost, Progress};
 use messages::StoreError;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::sources::SourceView;
 use service::sources;
-use service::{AnnouncedSearch, Fate, FileOf, RepairedFile, SearchRepairs, SearchService, Upload};
+use service::{AnnouncedSearch, Fate, RepairedFile, SearchRepairs, SearchService, Upload};
 
 /// An announced import.
 #[derive(Serialize, ToSchema)]
@@ -319,8 +319,8 @@ impl Details {
     /// Returns the repairs that have `file` on one side, as views of the other side.
     fn repairs(
         &self,
-        side: impl Fn(&RepairedFile) -> (FileOf, FileOf),
-        file: FileOf,
+        side: impl Fn(&RepairedFile) -> (FileRef, FileRef),
+        file: FileRef,
     ) -> Vec<RepairedFileView> {
         let views = self.known.repairs.files.iter().filter_map(|repaired| {
             let (this, other) = side(repaired);
@@ -355,7 +355,7 @@ impl SearchView {
 
     pub(super) fn of(job: Job, details: Option<&Details>) -> Self {
         let (has_ended, search_id) = (job.state.has_ended(), job.search_id);
-        let file_of = |file: &JobFile| FileOf { search_id, file_id: file.file_id };
+        let file_of = |file: &JobFile| FileRef::new(search_id, file.file_id);
         Self {
             search_id: job.search_id.as_uuid(),
             project_id: job.project_id.as_uuid(),
@@ -397,7 +397,7 @@ impl TotalsView {
         let mut totals = Self::default();
         std::iter::once(job).chain(known.jobs.values()).for_each(|job| totals.add(job, details));
         let is_there =
-            |file: FileOf| file.search_id == job.search_id || known.jobs.contains_key(&file.search_id);
+            |file: FileRef| file.search_id == job.search_id || known.jobs.contains_key(&file.search_id);
         let read = known
             .repairs
             .files
@@ -427,7 +427,7 @@ impl TotalsView {
 }
 
 impl FileView {
-    fn of(this: FileOf, file: JobFile, has_ended: bool, details: Option<&Details>) -> Self {
+    fn of(this: FileRef, file: JobFile, has_ended: bool, details: Option<&Details>) -> Self {
         let repairs =
             details.and_then(|details| details.repairs(|repaired| (repaired.by, repaired.of), this).pop());
         let repaired_by = details.map(|details| details.repairs(|repaired| (repaired.of, repaired.by), this));

@@ -55,8 +55,9 @@ pub use parse_attempts::{AttemptState, FileFence, ParseAttempts, ReadingStatus};
 pub use ports::{InspectMachine, Ports, Settings, StudyStores};
 pub use saga::{Deadlines, SearchImport};
 pub use studies::{
-    CompareStudies, DamagedRecord, DuplicateCounts, Mark, ParsedFile, PreparedStudy, QuarantinedRecord,
-    ReadStudies, Readable, Selection, StoredFile, Study, StudyId, WriteBatching, WriteStudies, readable,
+    CompareStudies, DamagedRecord, DuplicateCounts, FileRef, Mark, ParsedFile, PreparedStudy,
+    QuarantinedRecord, ReadStudies, Readable, Selection, StoredFile, Study, StudyId, WriteBatching,
+    WriteStudies, readable,
 };
 pub use words::{IndexWords, WordQuery};
 

@@ -14,7 +14,7 @@ use crate::parse_attempts::{FileFence, ReadingStatus};
 use crate::vocabulary::StudyRef;
 use crate::words::{BucketRange, WordPart};
 
-pub use crate::vocabulary::{ParsedFile, StudyId};
+pub use crate::vocabulary::{FileRef, ParsedFile, StudyId};
 
 /// A stored bibliographic record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -405,11 +405,8 @@ pub trait ReadStudies: Send + Sync {
 
     /// Returns up to `limit` files with studies in the store's order, starting after a file or at the beginning. Each
     /// file takes a few reads, so a small limit keeps the call short.
-    async fn stored_files(
-        &self,
-        after: Option<(SearchId, FileId)>,
-        limit: usize,
-    ) -> Result<Vec<StoredFile>, StoreError>;
+    async fn stored_files(&self, after: Option<FileRef>, limit: usize)
+    -> Result<Vec<StoredFile>, StoreError>;
 
     /// Counts the marked studies of a file.
     async fn marked(&self, search: SearchId, file: FileId) -> Result<DuplicateCounts, StoreError>;

@@ -107,6 +107,22 @@ impl ParsedFile {
     }
 }
 
+/// A file of a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct FileRef {
+    /// The search.
+    pub search_id: SearchId,
+    /// The file, one of its files.
+    pub file_id: FileId,
+}
+
+impl FileRef {
+    /// Returns the reference of a file of a search.
+    pub const fn new(search_id: SearchId, file_id: FileId) -> Self {
+        Self { search_id, file_id }
+    }
+}
+
 /// The location of a study.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
@@ -125,6 +141,11 @@ impl StudyRef {
     /// Returns the study's id.
     pub fn id(&self) -> StudyId {
         StudyId::of(self.search_id, self.file_id, self.record)
+    }
+
+    /// Returns the file that contains the study.
+    pub const fn file(&self) -> FileRef {
+        FileRef::new(self.search_id, self.file_id)
     }
 }
 

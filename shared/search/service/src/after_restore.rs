@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use imports::jobs::ByAge;
 use imports::messages::{SearchUploadSaved, SearchUploadStarted, UploadTimeout};
 use imports::saga::State;
-use imports::{Job, ProjectId, SearchEvent, SearchId, TimeoutId};
+use imports::{FileRef, Job, ProjectId, SearchEvent, SearchId, TimeoutId};
 use jiff::Timestamp;
 use messages::MessageId;
 use outbox::{Entry, Kind, Owner, View};
@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use crate::cancel::manifest;
 use crate::decisions::bulk;
-use crate::repair::{self, FileOf};
+use crate::repair;
 use crate::{Cancellation, Error, ProjectAccess, SearchService};
 
 /// The number of jobs that are read at a time.
@@ -267,7 +267,7 @@ impl AfterRestore {
         let started = SearchUploadStarted { project_id: job.project_id, manifest: manifest(job) };
         let mut stored = Vec::new();
         for file in &started.manifest.files {
-            let by = FileOf { search_id: job.search_id, file_id: file.file_id };
+            let by = FileRef::new(job.search_id, file.file_id);
             let is_stored = |name: &str, size_bytes| name == file.name && size_bytes == file.size_bytes;
             // The first is the file that was uploaded for the repair itself.
             for earlier in known.readable(by) {

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::stream::{self, Stream};
-use imports::{Duplicate, FileId, Jobs, ParsedFile, ReadStudies, Readable, SearchId, Study, readable};
+use imports::{
+    Duplicate, FileId, FileRef, Jobs, ParsedFile, ReadStudies, Readable, SearchId, Study, readable,
+};
 use messages::StoreError;
 use messages::store::chain;
 use writers::{Format, Source, Writer};
 
-use crate::repair::FileOf;
 use crate::selection::{ReadLimit, StudySelection, select};
 use crate::study_view::study_line;
 
@@ -91,7 +92,7 @@ impl Studies {
     /// Returns the next batch and its file, or `None` at the end. A batch may be empty even if more follow.
     pub async fn next(&mut self) -> Result<Option<(ParsedFile, Vec<Study>)>, StoreError> {
         while let Some(FileToExport { search, file }) = self.files.last() {
-            let (stored, file_of) = (&*self.stored, FileOf { search_id: *search, file_id: file.file_id });
+            let (stored, file_of) = (&*self.stored, FileRef::new(*search, file.file_id));
             let read = |after, limit| {
                 select(stored, file_of, &self.selection, ReadLimit { after, limit, bytes: READ_BYTES })
             };

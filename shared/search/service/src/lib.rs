@@ -70,8 +70,7 @@ pub use self::members::{Member, MemberRefusal};
 pub use self::query::{SearchFilter, StoredSearch, Text, age};
 pub use self::record_text::{Around, MAX_RAW_BYTES, Raw, RecordBytes};
 pub use self::repair::{
-    Fate, FileOf, FileRefusal, FileRepair, NewRepair, REPAIRS, Refusal, Repair, RepairedFile, Repairs,
-    SearchRepairs,
+    Fate, FileRefusal, FileRepair, NewRepair, REPAIRS, Refusal, Repair, RepairedFile, Repairs, SearchRepairs,
 };
 pub use self::reviews::{
     CreatedReview, MAX_REVIEWS, Review, ReviewChange, ReviewDeletion, ReviewRefusal, review_named,

@@ -40,7 +40,7 @@ use std::sync::Arc;
 
 use imports::duplicates::{ComparedStudy, Content, Edge, Fields, Reason, Tier, compare, marks};
 use imports::{
-    Candidate, CompareStudies, Decisions, FileId, Identity, Mark, ParsedFile, ProjectId, ReadStudies,
+    Candidate, CompareStudies, Decisions, FileRef, Identity, Mark, ParsedFile, ProjectId, ReadStudies,
     Revision, SearchId, StudyKeys, StudyRef,
 };
 use messages::StoreError;
@@ -48,7 +48,6 @@ use outbox::ReadRecords;
 
 use self::lookups::RecentLookups;
 use self::progress::{Closure, Progress};
-use crate::FileOf;
 use crate::decisions::bulk;
 
 /// The number of studies that are examined by their keys at a time. With more keys, more of them are adjacent in the
@@ -111,12 +110,12 @@ impl DuplicateMarking {
     pub async fn file_added(
         &self,
         project: ProjectId,
-        file: FileOf,
+        file: FileRef,
         after: u64,
         has_passed: impl Fn() -> bool + Sync,
     ) -> Result<Option<u64>, StoreError> {
         let mut pass = self.begin_pass(project, None).await?;
-        let FileOf { search_id, file_id } = file;
+        let FileRef { search_id, file_id } = file;
         if !pass.lists(StudyRef { search_id, file_id, record: 0 }).await? {
             // The file was removed concurrently. The worker that removes it marks its neighbours again.
             return Ok(None);
@@ -133,7 +132,7 @@ impl DuplicateMarking {
     pub async fn file_removed(
         &self,
         project: ProjectId,
-        file: FileOf,
+        file: FileRef,
         after: u64,
         has_passed: impl Fn() -> bool + Sync,
     ) -> Result<Option<u64>, StoreError> {
@@ -170,7 +169,7 @@ impl DuplicateMarking {
     async fn begin_pass(
         &self,
         project: ProjectId,
-        leaving: Option<FileOf>,
+        leaving: Option<FileRef>,
     ) -> Result<MarkingPass<'_>, StoreError> {
         // Draw the revision first: everything read from now on includes all changes up to it.
         let revision = self.compare.revise(project).await?;
@@ -196,7 +195,7 @@ struct MarkingPass<'a> {
     revision: Revision,
     decisions: Decisions,
     /// A removed file whose studies are still compared.
-    leaving: Option<FileOf>,
+    leaving: Option<FileRef>,
     /// The completed files of each search.
     files: BTreeMap<SearchId, Vec<ParsedFile>>,
     /// The settled studies, if a file was added.
@@ -224,13 +223,13 @@ impl MarkingPass<'_> {
     /// again.
     async fn file(
         &mut self,
-        file: FileOf,
+        file: FileRef,
         mut after: u64,
         change: Change,
         has_passed: impl Fn() -> bool + Sync,
     ) -> Result<Option<u64>, StoreError> {
         let start = after;
-        let FileOf { search_id, file_id } = file;
+        let FileRef { search_id, file_id } = file;
         let at = |record| StudyRef { search_id, file_id, record };
         loop {
             let page = self.of.stored.keyed(search_id, file_id, after, KEY_BATCH).await?;
@@ -421,7 +420,7 @@ impl MarkingPass<'_> {
     /// in their own turn.
     fn may_reference(&self, study: StudyRef, changed: StudyRef, change: Change) -> bool {
         let order = |at: StudyRef| self.listed(at).map(|file| file.order(at.record));
-        let is_of_file = (study.search_id, study.file_id) == (changed.search_id, changed.file_id);
+        let is_of_file = study.file() == changed.file();
         change == Change::RemovedOrDecided || !is_of_file && order(changed) < order(study)
     }
 
@@ -522,12 +521,12 @@ impl MarkingPass<'_> {
 
     /// Reads the compared fields of studies.
     async fn read(&self, studies: &BTreeSet<StudyRef>) -> Result<KnownStudies, StoreError> {
-        let mut by_file: BTreeMap<(SearchId, FileId), Vec<u64>> = BTreeMap::new();
-        for StudyRef { search_id, file_id, record } in studies {
-            by_file.entry((*search_id, *file_id)).or_default().push(*record);
+        let mut by_file: BTreeMap<FileRef, Vec<u64>> = BTreeMap::new();
+        for study in studies {
+            by_file.entry(study.file()).or_default().push(study.record);
         }
         let mut read = KnownStudies::new();
-        for ((search_id, file_id), records) in by_file {
+        for (FileRef { search_id, file_id }, records) in by_file {
             for records in records.chunks(CALL_BATCH) {
                 let found = self.of.stored.identities_of(search_id, file_id, records).await?;
                 let at = |record| StudyRef { search_id, file_id, record };
@@ -539,8 +538,7 @@ impl MarkingPass<'_> {
 
     /// Returns `true` if a study takes part in the comparison: its file is complete, or is being removed.
     async fn is_there(&mut self, at: StudyRef) -> Result<bool, StoreError> {
-        Ok(self.leaving == Some(FileOf { search_id: at.search_id, file_id: at.file_id })
-            || self.lists(at).await?)
+        Ok(self.leaving == Some(at.file()) || self.lists(at).await?)
     }
 
     /// Returns `true` if the file of a study is listed as complete.

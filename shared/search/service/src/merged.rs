@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use imports::{Jobs, ReadStudies, SearchId, Study, StudyRef, readable};
+use imports::{FileRef, Jobs, ReadStudies, SearchId, Study, StudyRef, readable};
 use messages::StoreError;
 use references::Reference;
-
-use crate::FileOf;
 
 /// The maximum size of the tags that a merged record takes from duplicates, in bytes.
 const MAX_EXTRA_BYTES: usize = 16 << 10;
@@ -171,13 +169,10 @@ impl DuplicateMerger {
         for study in studies.iter().filter(|study| originals.contains(&study.record)) {
             merged.insert(study.record, MergedRecord::new(study.reference.clone(), own));
         }
-        for of_file in pairs
-            .chunk_by(|(one, _), (next, _)| (one.search_id, one.file_id) == (next.search_id, next.file_id))
-        {
-            let [(StudyRef { search_id, file_id, .. }, _), ..] = of_file else { continue };
-            let origin = self.origin(*search_id).await?;
-            let file = FileOf { search_id: *search_id, file_id: *file_id };
-            add(stored, file, origin, of_file, &mut merged).await?;
+        for of_file in pairs.chunk_by(|(one, _), (next, _)| one.file() == next.file()) {
+            let [(first, _), ..] = of_file else { continue };
+            let origin = self.origin(first.search_id).await?;
+            add(stored, first.file(), origin, of_file, &mut merged).await?;
         }
         for study in studies {
             if let Some(merged) = merged.remove(&study.record) {
@@ -202,7 +197,7 @@ impl DuplicateMerger {
 /// Adds the duplicates of one file.
 async fn add(
     stored: &dyn ReadStudies,
-    FileOf { search_id, file_id }: FileOf,
+    FileRef { search_id, file_id }: FileRef,
     origin: Origin,
     pairs: &[(StudyRef, u64)],
     merged: &mut HashMap<u64, MergedRecord>,

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use imports::{FileId, Job, ProjectId, SearchId};
+use imports::{FileId, FileRef, Job, ProjectId, SearchId};
 use messages::StoreError;
 use outbox::{Cursor, Page};
 
 use crate::exported_studies::FileToExport;
-use crate::{FileOf, ProjectAccess, SearchService, StoredSearch};
+use crate::{ProjectAccess, SearchService, StoredSearch};
 
 /// The maximum number of imports that one export contains; each takes several reads.
 pub const MAX_EXPORTED_SEARCHES: usize = 1_000;
@@ -75,12 +75,9 @@ impl SearchService {
             None => None,
             Some(file) if !job.files.iter().any(|known| known.file_id == file) => return Ok(None),
             Some(file_id) => {
-                let asked = FileOf { search_id: search, file_id };
+                let asked = FileRef { search_id: search, file_id };
                 let all = repairs.iter().flat_map(|repair| {
-                    repair
-                        .files
-                        .iter()
-                        .map(|file| FileOf { search_id: repair.search_id, file_id: file.file_id })
+                    repair.files.iter().map(|file| FileRef::new(repair.search_id, file.file_id))
                 });
                 let repairing = all.filter(|file| known.repairs.origins(*file).contains(&asked));
                 Some(std::iter::once(file_id).chain(repairing.map(|file| file.file_id)).collect())

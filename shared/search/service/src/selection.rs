@@ -1,10 +1,8 @@
 //! The studies that a list or an export selects.
 
 use imports::words::{DamagedPart, END};
-use imports::{ReadStudies, Selection, Study, StudyFilter, Tier, WordQuery};
+use imports::{FileRef, ReadStudies, Selection, Study, StudyFilter, Tier, WordQuery};
 use messages::StoreError;
-
-use crate::repair::FileOf;
 
 /// The minimum number of studies that are read at a time if most of them may be filtered out.
 const READ_STUDIES: usize = 500;
@@ -46,11 +44,11 @@ pub struct ReadLimit {
 /// Returns an error if the store is unavailable, or a study cannot be read.
 pub async fn select(
     stored: &dyn ReadStudies,
-    file: FileOf,
+    file: FileRef,
     selection: &StudySelection,
     ReadLimit { mut after, limit, bytes }: ReadLimit,
 ) -> Result<Vec<Study>, StoreError> {
-    let FileOf { search_id: search, file_id } = file;
+    let FileRef { search_id: search, file_id } = file;
     let is_filtered = selection.text.is_some() || selection.which == StudyFilter::Unique;
     let marked = (selection.which == StudyFilter::Duplicates).then_some(Tier::Likely);
     if let Some(query) = &selection.text {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use imports::words::{PartBuilder, UnindexedFile};
 use imports::{
-    FileId, IndexWords, Jobs, Outcome, Ports, ReadStudies, Readable, SearchId, Selection, Study, readable,
+    FileId, FileRef, IndexWords, Jobs, Outcome, Ports, ReadStudies, Readable, SearchId, Selection, Study,
+    readable,
 };
 use messages::StoreError;
 use saga::{MissingSetting, Upkeep};
@@ -44,7 +45,7 @@ impl WordIndexing {
         loop {
             let files = self.index.unindexed(after, FILES).await?;
             let Some(last) = files.last() else { return Ok(None) };
-            after = Some((last.search_id, last.file_id));
+            after = Some(FileRef::new(last.search_id, last.file_id));
             for file in files {
                 if self.is_marked(file.search_id, file.file_id).await? {
                     return Ok(Some(file));

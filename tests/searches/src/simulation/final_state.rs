@@ -7,7 +7,7 @@ use imports::duplicates::{ComparedStudy, DECISIONS, Edge, marks};
 use imports::messages::ObjectRef;
 use imports::saga::{CANCELLED, EndedSearch, Import, State};
 use imports::{
-    Decisions, ExportKey, FileId, ImportEvent, Job, ObjectKey, Outcome, ParseCommand, ParsedFile,
+    Decisions, ExportKey, FileId, FileRef, ImportEvent, Job, ObjectKey, Outcome, ParseCommand, ParsedFile,
     SearchEvent, SearchId, StudyRef,
 };
 use jiff::{SignedDuration, Timestamp};
@@ -62,7 +62,7 @@ pub(super) fn check(rest: &AtRest<'_>) -> CheckResult {
         }
         forgotten(rest, *search, truth)?;
     }
-    if let Some((search, file)) = rest.left.first() {
+    if let Some(FileRef { search_id: search, file_id: file }) = rest.left.first() {
         let detail = format!("file {file} of search {search} was never removed");
         return broken(Invariant::Quiescence, detail);
     }
@@ -77,7 +77,7 @@ fn deleted_at(rest: &AtRest<'_>, search: SearchId) -> Option<Timestamp> {
 
 /// A promised export exists if the search still has its files, unless an outage outlasted its command.
 fn exported(rest: &AtRest<'_>, search: SearchId) -> CheckResult {
-    let has = |file: &FileId| rest.files.contains_key(&(search, *file));
+    let has = |file: &FileId| rest.files.contains_key(&FileRef::new(search, *file));
     for (export, files) in rest.promised.get(&search).into_iter().flatten() {
         let beginning = ExportKey::beginning(project(), search, *export);
         let is_there = rest.exports.iter().any(|key| key.starts_with(&beginning));
@@ -100,7 +100,10 @@ fn forgotten(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> CheckResult 
         stored.object.key.starts_with(&uploads) && deleted_at.duration_since(stored.stored_at) > MAX_SKEW
     };
     let left = [
-        ("studies", rest.studies.iter().filter(|(file, _)| file.0 == search).map(|of| of.1.len()).sum()),
+        (
+            "studies",
+            rest.studies.iter().filter(|(file, _)| file.search_id == search).map(|of| of.1.len()).sum(),
+        ),
         ("files", rest.files_of(search).len()),
         ("exports", exports),
         ("uploads", rest.objects.iter().filter(was_there).count()),
@@ -156,7 +159,7 @@ fn outcome(rest: &AtRest<'_>, search: SearchId, state: &State, truth: &Truth) ->
     }
     for (file, known) in &ended.import.files {
         let quality = truth.files.get(file).copied().or_else(|| repaired(rest, known.object.as_ref()?));
-        let key = (search, *file);
+        let key = FileRef::new(search, *file);
         let fits = match (&known.outcome, quality) {
             (Some(Outcome::Completed(_)), Some(Quality::Good | Quality::Long)) => true,
             (Some(Outcome::Failed { reason }), Some(quality)) => has_failed(rest, key, reason, quality),
@@ -186,7 +189,7 @@ pub(super) fn repaired(rest: &AtRest<'_>, object: &ObjectRef) -> Option<Quality>
 
 /// `true` if the reason of a failed file is true. A good file may fail only after repeated crashes of the parser, or
 /// after an outage that is longer than the queues outlast.
-fn has_failed(rest: &AtRest<'_>, file: (SearchId, FileId), reason: &str, quality: Quality) -> bool {
+fn has_failed(rest: &AtRest<'_>, file: FileRef, reason: &str, quality: Quality) -> bool {
     if reason.contains("made the parser crash") {
         rest.crashed.contains(&file)
     } else if reason.contains("could not be read after several attempts") {
@@ -314,7 +317,7 @@ pub(super) fn check_keyed_answers(rest: &AtRest<'_>, search: SearchId) -> CheckR
 
 /// A search ends as withdrawn only if its client withdrew it, and its files were not read.
 fn withdrawn(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> CheckResult {
-    let parsed = rest.parsed.keys().any(|(of, _)| *of == search);
+    let parsed = rest.parsed.keys().any(|file| file.search_id == search);
     if !truth.withdrawn || parsed {
         let asked = truth.withdrawn;
         let detail = format!("search {search} ended withdrawn; asked for: {asked}, read: {parsed}");
@@ -325,7 +328,7 @@ fn withdrawn(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> CheckResult 
 
 /// A search ends as cancelled only if its client withdrew it, and it has no stored studies.
 fn cancelled(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> CheckResult {
-    let of_it = rest.studies.iter().filter(|(file, _)| file.0 == search);
+    let of_it = rest.studies.iter().filter(|(file, _)| file.search_id == search);
     let studies: usize = of_it.map(|(_, studies)| studies.len()).sum();
     if !truth.withdrawn || studies > 0 {
         let asked = truth.withdrawn;
@@ -343,7 +346,7 @@ pub(super) fn parsed(
 ) -> CheckResult {
     let Some(Outcome::Completed(counts)) = outcome else { return Ok(()) };
     // The files have no unreadable records, so the studies are those of the first records.
-    let studies = rest.studies.get(&(search, file));
+    let studies = rest.studies.get(&FileRef::new(search, file));
     let records = studies.into_iter().flat_map(BTreeMap::keys).copied();
     if records.clone().ne(1..=counts.studies) {
         let (file, records) = (short(&file), records.collect::<Vec<_>>());
@@ -359,7 +362,7 @@ fn taken_back(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option
     if let Some(Outcome::Completed(_)) = outcome {
         return Ok(());
     }
-    let left = rest.studies.get(&(search, file)).map_or(0, BTreeMap::len);
+    let left = rest.studies.get(&FileRef::new(search, file)).map_or(0, BTreeMap::len);
     if left > 0 {
         let file = short(&file);
         let detail =
@@ -371,8 +374,7 @@ fn taken_back(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option
 
 /// The studies have the marks that follow from their final set, regardless of the order of reading and deleting files.
 pub(super) fn duplicates(rest: &AtRest<'_>) -> CheckResult {
-    let is_there =
-        |at: &StudyRef| rest.files.contains_key(&(at.search_id, at.file_id)) && rest.study(*at).is_some();
+    let is_there = |at: &StudyRef| rest.files.contains_key(&at.file()) && rest.study(*at).is_some();
     let keyed = rest.keyed.iter().filter(|(_, at)| is_there(at));
     let mut having: BTreeMap<u64, usize> = BTreeMap::new();
     keyed.for_each(|(key, _)| *having.entry(*key).or_default() += 1);
@@ -380,7 +382,9 @@ pub(super) fn duplicates(rest: &AtRest<'_>) -> CheckResult {
         // Beyond this number, some studies are not compared.
         return Ok(());
     }
-    let of_file = |file: &ParsedFile| rest.studies.get(&(file.search_id, file.file_id)).into_iter().flatten();
+    let of_file = |file: &ParsedFile| {
+        rest.studies.get(&FileRef::new(file.search_id, file.file_id)).into_iter().flatten()
+    };
     let studies = rest
         .files
         .values()

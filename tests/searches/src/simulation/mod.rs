@@ -29,7 +29,7 @@ use functions::parse_references;
 use futures::future::BoxFuture;
 use imports::queues::PARSE;
 use imports::saga::State;
-use imports::{Deadlines, ParseCommand, Ports, SearchEvent, SearchImport, Settings, StudyStores};
+use imports::{Deadlines, FileRef, ParseCommand, Ports, SearchEvent, SearchImport, Settings, StudyStores};
 use jiff::SignedDuration;
 use messages::{DecisionRecord, Message, PartitionKey, Queue, Verdict};
 use outbox::SessionRecord;
@@ -261,7 +261,7 @@ impl Workload for Searches {
         let (Some(search), Some(id)) = (observation.partition, observation.message_id) else { return Ok(()) };
         let command = scene.effect(search, id).and_then(|message| message.read::<ParseCommand>().ok());
         let Some(ParseCommand::StartParsing(command)) = command else { return Ok(()) };
-        let parsed = scene.parsed.entry((search, command.file_id)).or_default();
+        let parsed = scene.parsed.entry(FileRef::new(search, command.file_id)).or_default();
         parsed.insert(id);
         let count = parsed.len();
         // After a restore, another command may read what an undone one had read.
@@ -285,7 +285,7 @@ impl Workload for Searches {
         }
         match message.read() {
             Ok(ParseCommand::StartParsing(command)) => {
-                let file = (message.partition, command.file_id);
+                let file = FileRef::new(message.partition, command.file_id);
                 scene.given_up.insert(file);
                 if is_outlasted {
                     scene.outlasted.insert(file);
@@ -296,10 +296,10 @@ impl Workload for Searches {
             }
             Ok(ParseCommand::TakeBackFiles(command)) => {
                 for file in command.files {
-                    scene.given_up.insert((message.partition, file));
+                    scene.given_up.insert(FileRef::new(message.partition, file));
                     // A late duplicate may be dead-lettered after the command took effect.
                     if !scene.is_removed(message.partition, file) {
-                        scene.left.insert((message.partition, file));
+                        scene.left.insert(FileRef::new(message.partition, file));
                     }
                 }
             }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use dedup::GrantTokens;
 use functions::parse_references;
-use imports::{FileId, ParseCommand, SearchEvent, SearchId, SearchImport};
+use imports::{FileId, FileRef, ParseCommand, SearchEvent, SearchId, SearchImport};
 use jiff::Timestamp;
 use messages::{Host, Message, MessageId, PartitionKey, StoreError, Token};
 use outbox::{
@@ -14,7 +14,7 @@ use outbox::{
 };
 use saga::{Engine, LoadResult, Persist, PersistOutcome, ReadDocuments, Saga, Stores, WriteDocuments};
 use serde::Deserialize;
-use service::{FIRST_REQUEST, FileOf, REPAIRS, RepairedFile, Repairs};
+use service::{FIRST_REQUEST, REPAIRS, RepairedFile, Repairs};
 use simulation::Access;
 use uuid::Uuid;
 
@@ -326,7 +326,7 @@ impl ReadRecords for BelievesCommands {
         }
         if self.access.has(UNRECORDED_REPAIR) {
             let by = self.searches_with(|truth| truth.repairs.is_some()).into_iter();
-            let by = by.map(|search_id| FileOf { search_id, file_id: FileId::from_uuid(Uuid::nil()) });
+            let by = by.map(|search_id| FileRef { search_id, file_id: FileId::from_uuid(Uuid::nil()) });
             repairs.files.extend(by.map(|by| RepairedFile { of: by, records: BTreeSet::new(), by }));
         }
         Ok(serde_json::to_value(&repairs).ok().map(|body| Record { revision, body }))

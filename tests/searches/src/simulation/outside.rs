@@ -8,8 +8,8 @@ use std::time::Duration;
 use imports::messages::ObjectRef;
 use imports::queues::UPLOADS;
 use imports::{
-    AttemptState, Duplicate, ExportId, FileFence, FileId, Identity, ObjectKey, ParsedFile, ReadingStatus,
-    Revision, SearchId, Study, StudyRef, UploadMetadata,
+    AttemptState, Duplicate, ExportId, FileFence, FileId, FileRef, Identity, ObjectKey, ParsedFile,
+    ReadingStatus, Revision, SearchId, Study, StudyRef, UploadMetadata,
 };
 use jiff::Timestamp;
 use messages::MessageId;
@@ -139,7 +139,7 @@ impl Truth {
 }
 
 /// The files that were read to their end.
-pub(super) type FilesRead = BTreeMap<(SearchId, FileId), ParsedFile>;
+pub(super) type FilesRead = BTreeMap<FileRef, ParsedFile>;
 
 /// The number of earlier lists of files.
 const EARLIER: usize = 3;
@@ -170,7 +170,7 @@ pub struct Outside {
     /// Earlier lists of these files, for reads of a deposed primary.
     pub earlier_files: VecDeque<FilesRead>,
     /// The identities of the studies of each file.
-    pub studies: BTreeMap<(SearchId, FileId), BTreeMap<u64, Identity>>,
+    pub studies: BTreeMap<FileRef, BTreeMap<u64, Identity>>,
     /// The studies of each key, including deleted ones.
     pub keyed: BTreeSet<(u64, StudyRef)>,
     /// The number of changes of the project.
@@ -191,23 +191,23 @@ pub struct Outside {
     /// The marks of studies, and the revision that wrote them.
     pub marks: BTreeMap<StudyRef, (Revision, Option<Duplicate>)>,
     /// The parse commands that took effect.
-    pub parsed: BTreeMap<(SearchId, FileId), BTreeSet<MessageId>>,
+    pub parsed: BTreeMap<FileRef, BTreeSet<MessageId>>,
     /// The attempts at each file, and the reader version of the latest attempt.
-    pub readings: BTreeMap<(SearchId, FileId), (AttemptState, u32)>,
+    pub readings: BTreeMap<FileRef, (AttemptState, u32)>,
     /// The number of consecutive attempts at each file that crashed, or could not record their end.
-    pub unfinished: BTreeMap<(SearchId, FileId), u32>,
+    pub unfinished: BTreeMap<FileRef, u32>,
     /// Files that were refused after too many crashes.
-    pub crashed: BTreeSet<(SearchId, FileId)>,
+    pub crashed: BTreeSet<FileRef>,
     /// The position at which the latest attempt at each file began.
-    pub begun_at: BTreeMap<(SearchId, FileId), Option<ReadingStatus>>,
+    pub begun_at: BTreeMap<FileRef, Option<ReadingStatus>>,
     /// The last study of each file that a defect has not stored yet.
-    pub held: BTreeMap<(SearchId, FileId), (u64, Identity)>,
+    pub held: BTreeMap<FileRef, (u64, Identity)>,
     /// Files whose parse command was dead-lettered.
-    pub given_up: BTreeSet<(SearchId, FileId)>,
+    pub given_up: BTreeSet<FileRef>,
     /// Files whose studies were not deleted because the delete command was dead-lettered.
-    pub left: BTreeSet<(SearchId, FileId)>,
+    pub left: BTreeSet<FileRef>,
     /// The files among these that were affected by an outage longer than the retention of queues.
-    pub outlasted: BTreeSet<(SearchId, FileId)>,
+    pub outlasted: BTreeSet<FileRef>,
     /// Searches whose bucket scan was dead-lettered.
     pub looks_outlasted: BTreeSet<SearchId>,
 }
@@ -254,7 +254,7 @@ impl Outside {
     /// Changes the stored result of a file to that of another reader version, which counted one record more.
     pub(super) fn change_reader(&mut self, search: SearchId, file: FileId) {
         // A completely read file is not read again.
-        let Some((reading, reader)) = self.readings.get_mut(&(search, file)) else { return };
+        let Some((reading, reader)) = self.readings.get_mut(&FileRef::new(search, file)) else { return };
         match &mut reading.place {
             Some(place) if place.is_final() => {
                 *reader = 0;
@@ -264,7 +264,7 @@ impl Outside {
             None => {}
         }
         *reader = 0;
-        if let Some(studies) = self.studies.remove(&(search, file)) {
+        if let Some(studies) = self.studies.remove(&FileRef::new(search, file)) {
             for (record, study) in studies {
                 self.keep(search, file, Identity { record: record + 1, ..study });
             }
@@ -273,14 +273,14 @@ impl Outside {
 
     /// Returns `true` if a file has this fence.
     pub(super) fn holds(&self, file: &FileFence) -> bool {
-        let known = self.readings.get(&(file.search_id, file.file_id));
+        let known = self.readings.get(&FileRef::new(file.search_id, file.file_id));
         known.is_some_and(|(reading, _)| reading.fence == file.fence)
     }
 
     /// Raises the fence of a file that was neither completely read nor refused, and deletes its studies. Returns their
     /// number.
     pub(super) fn discard(&mut self, file: &FileFence, then: Option<ReadingStatus>) -> Option<usize> {
-        let key = (file.search_id, file.file_id);
+        let key = FileRef::new(file.search_id, file.file_id);
         let (reading, _) = self.readings.get_mut(&key).filter(|(reading, _)| {
             reading.fence == file.fence && !reading.place.as_ref().is_some_and(ReadingStatus::is_final)
         })?;
@@ -294,12 +294,16 @@ impl Outside {
     fn keep(&mut self, search_id: SearchId, file_id: FileId, study: Identity) {
         let at = StudyRef { search_id, file_id, record: study.record };
         self.keyed.extend(study.fields.keys().into_iter().map(|key| (key, at)));
-        self.studies.entry((search_id, file_id)).or_default().entry(study.record).or_insert(study);
+        self.studies
+            .entry(FileRef::new(search_id, file_id))
+            .or_default()
+            .entry(study.record)
+            .or_insert(study);
     }
 
     /// Returns the identity of a study.
     pub fn study(&self, at: StudyRef) -> Option<&Identity> {
-        self.studies.get(&(at.search_id, at.file_id))?.get(&at.record)
+        self.studies.get(&at.file())?.get(&at.record)
     }
 
     /// Returns the identity of a study with its current mark.
@@ -312,25 +316,25 @@ impl Outside {
     /// Resets a file to unread, and keeps its stored studies.
     pub(super) fn withdraw(&mut self, search: SearchId, file: FileId, refused: ReadingStatus) {
         let new = || (AttemptState::default(), references::READER_VERSION);
-        let (reading, _) = self.readings.entry((search, file)).or_insert_with(new);
+        let (reading, _) = self.readings.entry(FileRef::new(search, file)).or_insert_with(new);
         let before = reading.place.replace(refused);
         reading.fence += u64::from(!matches!(before, Some(ReadingStatus::Refused { .. })));
-        if self.files.contains_key(&(search, file)) {
+        if self.files.contains_key(&FileRef::new(search, file)) {
             self.keep_files();
-            self.files.remove(&(search, file));
+            self.files.remove(&FileRef::new(search, file));
         }
     }
 
     /// Deletes all studies of a file permanently. Returns their number.
     pub(super) fn remove(&mut self, search: SearchId, file: FileId, refused: ReadingStatus) -> usize {
         self.withdraw(search, file, refused);
-        self.held.remove(&(search, file));
-        self.studies.remove(&(search, file)).map_or(0, |studies| studies.len())
+        self.held.remove(&FileRef::new(search, file));
+        self.studies.remove(&FileRef::new(search, file)).map_or(0, |studies| studies.len())
     }
 
     /// Returns the latest checkpoint of a file.
     pub(super) fn place(&self, search: SearchId, file: FileId) -> Option<ReadingStatus> {
-        self.readings.get(&(search, file)).and_then(|(reading, _)| reading.place.clone())
+        self.readings.get(&FileRef::new(search, file)).and_then(|(reading, _)| reading.place.clone())
     }
 
     /// Returns `true` if a file was refused, or its studies were deleted for good.
@@ -340,7 +344,7 @@ impl Outside {
 
     /// Returns `true` if a file has no stored studies and cannot get any.
     pub(super) fn is_removed(&self, search: SearchId, file: FileId) -> bool {
-        self.is_refused(search, file) && !self.studies.contains_key(&(search, file))
+        self.is_refused(search, file) && !self.studies.contains_key(&FileRef::new(search, file))
     }
 
     /// Stores studies; existing ones stay unchanged.
@@ -356,7 +360,7 @@ impl Outside {
 
     /// Stores the study that a defect has delayed.
     pub(super) fn store_delayed_study(&mut self, search: SearchId, file: FileId) {
-        if let Some((_, study)) = self.held.remove(&(search, file)) {
+        if let Some((_, study)) = self.held.remove(&FileRef::new(search, file)) {
             self.keep(search, file, study);
         }
     }
@@ -391,7 +395,7 @@ impl Outside {
     /// no longer has the files.
     pub(super) fn made_exports(&self) -> BTreeSet<&str> {
         let lacks_files = |search: SearchId, files: &BTreeSet<FileId>| {
-            files.iter().any(|file| !self.files.contains_key(&(search, *file)))
+            files.iter().any(|file| !self.files.contains_key(&FileRef::new(search, *file)))
         };
         let removable = self.promised.iter().flat_map(|(search, exports)| {
             exports.iter().filter(|(_, files)| lacks_files(*search, files)).map(|(export, _)| export)
@@ -403,7 +407,7 @@ impl Outside {
     }
 
     /// Returns the number of studies of each file that was not abandoned.
-    pub(super) fn counts(&self) -> BTreeMap<(SearchId, FileId), usize> {
+    pub(super) fn counts(&self) -> BTreeMap<FileRef, usize> {
         let kept = self.studies.iter().filter(|(file, _)| !self.given_up.contains(file));
         kept.map(|(file, studies)| (*file, studies.len())).collect()
     }

@@ -13,7 +13,7 @@ use imports::objects::ObjectStream;
 use imports::words::{BucketRange, UnindexedFile, WordPart};
 use imports::{
     AttemptState, Candidate, CompareStudies, DuplicateCounts, ExportKey, ExportLink, FileFence, FileId,
-    FindObjects, Identity, IndexWords, KeepExports, Mark, ObjectFacts, ParseAttempts, ParsedFile,
+    FileRef, FindObjects, Identity, IndexWords, KeepExports, Mark, ObjectFacts, ParseAttempts, ParsedFile,
     PreparedStudy, PresignUpload, PresignedPost, Progress, ProjectId, QuarantinedRecord, ReadObject,
     ReadProgress, ReadStudies, ReadingStatus, ReportProgress, Revision, SearchId, Selection, StoredFile,
     Study, StudyKeys, StudyRef, UploadGrant, WriteBatching, WriteStudies,
@@ -268,33 +268,34 @@ impl ParseAttempts for Own {
                 scene.change_reader(search, file);
             }
             let (last, by) =
-                scene.readings.entry((search, file)).or_insert((AttemptState::default(), reader));
+                scene.readings.entry(FileRef::new(search, file)).or_insert((AttemptState::default(), reader));
             let held = FileFence { search_id: search, file_id: file, fence: last.fence };
             let is_another = *by != reader && !ignores_versions;
             *by = reader;
             if is_another && clears {
-                scene.readings.entry((search, file)).and_modify(|(last, _)| {
+                scene.readings.entry(FileRef::new(search, file)).and_modify(|(last, _)| {
                     last.place.take_if(|place| matches!(place, ReadingStatus::Refused { .. }));
                 });
             }
             if is_another && let Some(gone) = scene.discard(&held, None) {
                 scene.meet(RESTARTED);
                 scene.note(|| format!("reading.begin    file {}: {gone} studies go", short(&file)));
-                if let Some((last, _)) = scene.readings.get_mut(&(search, file)) {
+                if let Some((last, _)) = scene.readings.get_mut(&FileRef::new(search, file)) {
                     last.begun = 0;
                 }
             }
-            let (last, _) = scene.readings.entry((search, file)).or_insert((AttemptState::default(), reader));
+            let (last, _) =
+                scene.readings.entry(FileRef::new(search, file)).or_insert((AttemptState::default(), reader));
             let mut before = last.clone();
             last.begun += 1;
-            let unfinished = scene.unfinished.entry((search, file)).or_default();
+            let unfinished = scene.unfinished.entry(FileRef::new(search, file)).or_default();
             *unfinished += 1;
             if *unfinished > MAX_CRASHES {
-                scene.crashed.insert((search, file));
+                scene.crashed.insert(FileRef::new(search, file));
             }
             let place = before.place.clone();
-            scene.begun_at.insert((search, file), place);
-            scene.held.remove(&(search, file));
+            scene.begun_at.insert(FileRef::new(search, file), place);
+            scene.held.remove(&FileRef::new(search, file));
             if ignores_versions && let Some(place) = &mut before.place {
                 of_version(place, READER_VERSION);
             }
@@ -314,13 +315,15 @@ impl ParseAttempts for Own {
                 scene.meet(OVERTAKEN);
                 return Err(FileFence::overtaken("remembering a place"));
             }
-            let Some((reading, _)) = scene.readings.get_mut(&(search, file)) else { return Ok(()) };
+            let Some((reading, _)) = scene.readings.get_mut(&FileRef::new(search, file)) else {
+                return Ok(());
+            };
             if place.is_final() || !reading.place.as_ref().is_some_and(ReadingStatus::is_final) {
                 reading.place = Some(place);
             }
-            if holds_back && let Some(studies) = scene.studies.get_mut(&(search, file)) {
+            if holds_back && let Some(studies) = scene.studies.get_mut(&FileRef::new(search, file)) {
                 let last = studies.pop_last();
-                scene.held.extend(last.map(|last| ((search, file), last)));
+                scene.held.extend(last.map(|last| (FileRef::new(search, file), last)));
             }
             Ok(())
         };
@@ -335,13 +338,13 @@ impl ParseAttempts for Own {
     async fn end(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
         let counts_failures = self.0.has(FAILURES_ARE_CRASHES);
         let pause = move |scene: &mut Scene<'_, Outside>| {
-            scene.held.remove(&(search, file));
-            scene.unfinished.remove(&(search, file));
-            let place = scene.readings.get(&(search, file)).map(|(reading, _)| &reading.place);
-            if counts_failures && place == scene.begun_at.get(&(search, file)) {
+            scene.held.remove(&FileRef::new(search, file));
+            scene.unfinished.remove(&FileRef::new(search, file));
+            let place = scene.readings.get(&FileRef::new(search, file)).map(|(reading, _)| &reading.place);
+            if counts_failures && place == scene.begun_at.get(&FileRef::new(search, file)) {
                 return;
             }
-            if let Some((reading, _)) = scene.readings.get_mut(&(search, file)) {
+            if let Some((reading, _)) = scene.readings.get_mut(&FileRef::new(search, file)) {
                 reading.begun = 0;
             }
         };
@@ -385,7 +388,7 @@ impl WriteStudies for Own {
             let found = match scene.discard(&held, then) {
                 Some(found) => found,
                 None if ignores_fences => {
-                    scene.studies.remove(&(search, file)).map_or(0, |studies| studies.len())
+                    scene.studies.remove(&FileRef::new(search, file)).map_or(0, |studies| studies.len())
                 }
                 None => {
                     scene.meet(OVERTAKEN);
@@ -411,7 +414,7 @@ impl WriteStudies for Own {
         let refused = refused.clone();
         let remove = move |scene: &mut Scene<'_, Outside>| {
             let gone = scene.remove(search, file, refused);
-            scene.left.remove(&(search, file));
+            scene.left.remove(&FileRef::new(search, file));
             scene.meet(CANCELLED);
             scene.note(|| format!("studies.remove   file {} of {}: {gone}", short(&file), short(&search)));
         };
@@ -425,12 +428,12 @@ impl WriteStudies for Own {
             if scene.is_refused(file.search_id, file.file_id) {
                 return;
             }
-            let studies = scene.studies.get(&(file.search_id, file.file_id));
+            let studies = scene.studies.get(&FileRef::new(file.search_id, file.file_id));
             if studies.is_some_and(|studies| studies.len() > 2 * BATCH) {
                 scene.meet(MANY_BATCHES);
             }
             scene.keep_files();
-            scene.files.entry((file.search_id, file.file_id)).or_insert(file);
+            scene.files.entry(FileRef::new(file.search_id, file.file_id)).or_insert(file);
         };
         self.0.call(STUDIES_FINISH, finish).await
     }
@@ -499,7 +502,7 @@ impl ReadStudies for Own {
     /// A reviewer reads one study. Exports find none, because their content is not checked.
     async fn select(&self, search: SearchId, file: FileId, of: Selection) -> Result<Vec<Study>, StoreError> {
         let records: Vec<u64> = self.0.with(|scene| {
-            let known = scene.studies.get(&(search, file)).filter(|_| of.limit == 1);
+            let known = scene.studies.get(&FileRef::new(search, file)).filter(|_| of.limit == 1);
             let records = known.into_iter().flat_map(|known| known.range(of.after + 1..));
             records.map(|(record, _)| *record).take(1).collect()
         });
@@ -530,7 +533,7 @@ impl ReadStudies for Own {
     ) -> Result<Vec<StudyKeys>, StoreError> {
         let are_none = self.0.has(UNMADE_KEYS_ARE_NONE);
         let read = move |scene: &mut Scene<'_, Outside>| {
-            let Some(known) = scene.studies.get(&(search, file)) else { return Vec::new() };
+            let Some(known) = scene.studies.get(&FileRef::new(search, file)) else { return Vec::new() };
             let page = known.range(after + 1..).map(|(_, study)| study).take(limit);
             let keyed = |study| {
                 let Identity { record, fields, is_marked } = scene.with_mark(search, file, study);
@@ -552,7 +555,7 @@ impl ReadStudies for Own {
     ) -> Result<Vec<Identity>, StoreError> {
         let records = records.to_vec();
         let read = move |scene: &mut Scene<'_, Outside>| {
-            let known = scene.studies.get(&(search, file));
+            let known = scene.studies.get(&FileRef::new(search, file));
             let found = records.iter().filter_map(|record| known?.get(record));
             found.map(|study| scene.with_mark(search, file, study)).collect()
         };
@@ -582,13 +585,13 @@ impl ReadStudies for Own {
 
     async fn stored_files(
         &self,
-        after: Option<(SearchId, FileId)>,
+        after: Option<FileRef>,
         limit: usize,
     ) -> Result<Vec<StoredFile>, StoreError> {
         let read = move |scene: &mut Scene<'_, Outside>| {
             let following = scene.studies.iter().filter(|(file, _)| Some(**file) > after);
             let stored = following.filter(|(_, studies)| !studies.is_empty()).take(limit);
-            let stored_file = |(&(search_id, file_id), studies): (&(SearchId, FileId), &BTreeMap<_, _>)| {
+            let stored_file = |(&FileRef { search_id, file_id }, studies): (&FileRef, &BTreeMap<_, _>)| {
                 StoredFile { search_id, file_id, project_id: project(), studies: studies.len() as u64 }
             };
             stored.map(stored_file).collect()
@@ -634,11 +637,7 @@ impl ReadStudies for Own {
 /// The simulation has no searches for words.
 #[async_trait]
 impl IndexWords for Own {
-    async fn unindexed(
-        &self,
-        _: Option<(SearchId, FileId)>,
-        _: usize,
-    ) -> Result<Vec<UnindexedFile>, StoreError> {
+    async fn unindexed(&self, _: Option<FileRef>, _: usize) -> Result<Vec<UnindexedFile>, StoreError> {
         Ok(Vec::new())
     }
 

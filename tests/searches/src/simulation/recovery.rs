@@ -2,7 +2,7 @@
 //! everything is at rest.
 
 use functions::parse_references::OrphanStudies;
-use imports::{FileId, Job, JobState, Ports, SearchId};
+use imports::{FileRef, Job, JobState, Ports};
 use service::{AfterRestore, OpenReads, RestoreOutcome, SearchService};
 use simulation::access::short;
 use simulation::{Access, RestoredStores};
@@ -74,7 +74,7 @@ async fn compare_decided(after: &AfterRestore) -> bool {
 /// Runs `check --delete` once. Returns `false` if it has to be repeated.
 pub(super) async fn check_stored(ports: Ports, access: Access<Outside>) -> bool {
     let Ok(check) = OrphanStudies::over(&ports, OPERATOR.to_owned()) else { return false };
-    let (mut after, mut orphans) = (None::<(SearchId, FileId)>, Vec::new());
+    let (mut after, mut orphans) = (None::<FileRef>, Vec::new());
     loop {
         let Ok(page) = check.page(after).await else { return false };
         orphans.extend(page.files);

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use imports::saga::{CANCELLED, EndedSearch, File, Import, State};
-use imports::{FileId, Outcome, SearchEvent, SearchId};
+use imports::{FileId, FileRef, Outcome, SearchEvent, SearchId};
 use messages::PartitionKey;
 use outbox::View;
 use serde::Deserialize;
@@ -109,7 +109,7 @@ fn outcomes(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch) -> CheckRe
             // uploaded files.
             (Some(Outcome::Failed { reason }), Some(Quality::Good | Quality::Long)) => {
                 reason.contains("made the parser crash")
-                    || rest.outlasted.contains(&(search, *file))
+                    || rest.outlasted.contains(&FileRef::new(search, *file))
                     || (reason.ends_with("is gone") && was_deleted)
                     || (reason.contains("before this repair") && !is_recorded(rest, search))
             }
@@ -208,8 +208,8 @@ fn uncounted(rest: &AtRest<'_>, deleted: &BTreeSet<SearchId>) -> CheckResult {
     let left = rest
         .studies
         .iter()
-        .find(|((search, file), studies)| !studies.is_empty() && !is_counted(*search, file));
-    if let Some(((search, file), studies)) = left {
+        .find(|(file, studies)| !studies.is_empty() && !is_counted(file.search_id, &file.file_id));
+    if let Some((FileRef { search_id: search, file_id: file }, studies)) = left {
         let (count, file) = (studies.len(), short(file));
         let detail = format!(
             "no search counts {count} studies of file {file} of search {search}, and the check missed them"

@@ -16,6 +16,7 @@ use async_trait::async_trait;
 use messages::StoreError;
 
 use crate::ids::{FileId, SearchId};
+use crate::vocabulary::FileRef;
 
 pub use self::part::{DamagedPart, END, PartBuilder, WordBucket, WordPart};
 pub use self::query::{BucketRange, TooManyWords, WordQuery};
@@ -36,11 +37,8 @@ pub struct UnindexedFile {
 pub trait IndexWords: Send + Sync {
     /// Returns up to `limit` completed files whose words are not all indexed, in the store's order, starting after a
     /// file or at the beginning.
-    async fn unindexed(
-        &self,
-        after: Option<(SearchId, FileId)>,
-        limit: usize,
-    ) -> Result<Vec<UnindexedFile>, StoreError>;
+    async fn unindexed(&self, after: Option<FileRef>, limit: usize)
+    -> Result<Vec<UnindexedFile>, StoreError>;
 
     /// Stores the part that follows the last stored one of a file. Returns `false`, and stores nothing, if the file is
     /// not listed as completed, or another worker has stored the part.

@@ -2,9 +2,7 @@
 
 use std::collections::HashSet;
 
-use imports::StudyRef;
-
-use crate::FileOf;
+use imports::{FileRef, StudyRef};
 
 /// The progress of a pass over the studies of an added file.
 ///
@@ -15,7 +13,7 @@ use crate::FileOf;
 /// Memory: some twenty bytes for each study that has candidates.
 #[derive(Debug)]
 pub(super) struct Progress {
-    file: FileOf,
+    file: FileRef,
     settled: HashSet<u64>,
     /// Studies that are at least possibly the same as a settled one, or that a reviewer decided about.
     related: HashSet<u64>,
@@ -31,7 +29,7 @@ pub(super) struct Closure {
 }
 
 impl Progress {
-    pub(super) fn new(file: FileOf) -> Self {
+    pub(super) fn new(file: FileRef) -> Self {
         Self { file, settled: HashSet::new(), related: HashSet::new(), common: HashSet::new() }
     }
 
@@ -63,12 +61,12 @@ impl Progress {
 
     /// Returns `true` for a study of the added file.
     pub(super) fn has(&self, study: StudyRef) -> bool {
-        (study.search_id, study.file_id) == (self.file.search_id, self.file.file_id)
+        study.file() == self.file
     }
 }
 
-fn records(file: FileOf, studies: &[StudyRef]) -> impl Iterator<Item = u64> {
-    let of_file = move |study: &&StudyRef| (study.search_id, study.file_id) == (file.search_id, file.file_id);
+fn records(file: FileRef, studies: &[StudyRef]) -> impl Iterator<Item = u64> {
+    let of_file = move |study: &&StudyRef| study.file() == file;
     studies.iter().filter(of_file).map(|study| study.record)
 }
 
@@ -86,7 +84,7 @@ mod tests {
             file_id: FileId::from_uuid(Uuid::from_u128(file)),
             record,
         };
-        let file = FileOf { search_id: at(1, 1).search_id, file_id: at(1, 1).file_id };
+        let file = at(1, 1).file();
         let mut progress = Progress::new(file);
         assert!(!progress.is_excluded(at(1, 2), at(1, 1), true));
         progress.add(Closure { settled: vec![at(1, 1), at(2, 9)], related: vec![at(1, 3)] });

@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use imports::messages::{ObjectRef, SearchUploadSaved, SearchUploadStarted};
 use imports::{
-    FileId, Job, JobFile, Manifest, ManifestFile, ObjectFacts, ObjectKey, Outcome, SearchEvent, SearchId,
-    UploadMetadata, ids,
+    FileId, FileRef, Job, JobFile, Manifest, ManifestFile, ObjectFacts, ObjectKey, Outcome, SearchEvent,
+    SearchId, UploadMetadata, ids,
 };
 use messages::StoreError;
 use outbox::session::CommitError;
@@ -27,7 +27,7 @@ use super::idempotent_create::first_request;
 use super::tries::MAX_TRIES;
 use super::{AnnouncedSearch, Error, NewFile, NewSearch, ProjectAccess, SearchService};
 
-pub use self::record::{Fate, FileOf, REPAIRS, RepairedFile, Repairs};
+pub use self::record::{Fate, REPAIRS, RepairedFile, Repairs};
 pub(super) use self::record::{fate, key};
 
 /// The maximum number of records that one repair corrects.
@@ -166,26 +166,26 @@ pub struct SearchRepairs {
 
 impl SearchRepairs {
     /// Returns the state of a repairing file.
-    pub fn fate(&self, file: FileOf) -> Fate {
+    pub fn fate(&self, file: FileRef) -> Fate {
         fate(&self.jobs, file)
     }
 
     /// Returns the file, the file that it replaces, and so on, without files of deleted searches. The objects of a
     /// deleted search may still be stored but are about to be deleted.
-    pub(super) fn readable(&self, file: FileOf) -> impl Iterator<Item = FileOf> {
-        let is_deleted = |file: &FileOf| self.repairs.deleted.contains(&file.search_id);
+    pub(super) fn readable(&self, file: FileRef) -> impl Iterator<Item = FileRef> {
+        let is_deleted = |file: &FileRef| self.repairs.deleted.contains(&file.search_id);
         self.repairs.earlier(file).into_iter().filter(move |file| !is_deleted(file))
     }
 
     /// Returns the search that has corrected a record of a file, or is about to.
     pub fn is_mended(&self, search_id: SearchId, file_id: FileId, record: u64) -> Option<SearchId> {
-        self.repairs.corrected_by(FileOf { search_id, file_id }, record, |file| self.fate(file))
+        self.repairs.corrected_by(FileRef { search_id, file_id }, record, |file| self.fate(file))
     }
 }
 
 /// A file of the repairing search.
 struct Part {
-    of: FileOf,
+    of: FileRef,
     records: BTreeSet<u64>,
     file: NewFile,
     /// Its location, if it does not have to be uploaded.
@@ -277,7 +277,7 @@ impl SearchService {
                 session.send_granted(&SearchEvent::SearchUploadSaved(saved), token)?;
                 shown.received = true;
             }
-            let by = FileOf { search_id, file_id: file.file_id };
+            let by = FileRef::new(search_id, file.file_id);
             repairs.files.push(RepairedFile { of: part.of, records: part.records, by });
         }
         session.show(View::from(&job));
@@ -423,7 +423,7 @@ impl SearchService {
         asked: &FileRepair,
         known: &SearchRepairs,
     ) -> Result<Result<Part, FileRefusal>, StoreError> {
-        let of = FileOf { search_id: job.search_id, file_id: asked.file_id };
+        let of = FileRef::new(job.search_id, asked.file_id);
         let Some(file) = job.files.iter().find(|file| file.file_id == asked.file_id) else {
             return Ok(Err(FileRefusal::Unknown));
         };
@@ -459,7 +459,7 @@ impl SearchService {
         &self,
         file: &JobFile,
         asked: &FileRepair,
-        of: FileOf,
+        of: FileRef,
         known: &SearchRepairs,
     ) -> Result<Option<FileRefusal>, StoreError> {
         if !was_read(file) {
@@ -489,7 +489,7 @@ impl SearchService {
     pub(super) async fn stored_object(
         &self,
         job: &Job,
-        file: FileOf,
+        file: FileRef,
     ) -> Result<Option<(String, ObjectRef)>, StoreError> {
         let prefix = &self.settings.key_prefix;
         let folder = ObjectKey::folder(prefix, job.project_id, file.search_id);

@@ -3,32 +3,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use imports::{FileId, Job, Outcome, SearchId};
+use imports::{FileRef, Job, Outcome, SearchId};
 use outbox::Key;
 use serde::{Deserialize, Serialize};
 
 /// The kind of the record. Its id is that of the original search.
 pub const REPAIRS: &str = "repairs";
 
-/// A file of a search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct FileOf {
-    /// The search.
-    pub search_id: SearchId,
-    /// The file, one of its files.
-    pub file_id: FileId,
-}
-
 /// A file that replaces another one, or some of its records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RepairedFile {
     /// The repaired file, of the original search or of an earlier repair.
-    pub of: FileOf,
+    pub of: FileRef,
     /// The numbers of the corrected records; empty if the whole file is read again.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub records: BTreeSet<u64>,
     /// The file that is read instead.
-    pub by: FileOf,
+    pub by: FileRef,
 }
 
 /// All repairs of a search in chronological order, including repairs of repairs.
@@ -58,7 +49,7 @@ pub(crate) fn key(original: SearchId) -> Key {
 }
 
 /// Returns the state of a repairing file from the existing searches.
-pub(crate) fn fate(jobs: &BTreeMap<SearchId, Job>, file: FileOf) -> Fate {
+pub(crate) fn fate(jobs: &BTreeMap<SearchId, Job>, file: FileRef) -> Fate {
     let Some(job) = jobs.get(&file.search_id) else { return Fate::Failed };
     let found = job.files.iter().find(|known| known.file_id == file.file_id);
     match found.and_then(|found| found.outcome.as_ref()) {
@@ -76,17 +67,17 @@ impl Repairs {
     }
 
     /// Returns the file that this one replaces entirely, if it does.
-    pub fn instead_of(&self, file: FileOf) -> Option<FileOf> {
+    pub fn instead_of(&self, file: FileRef) -> Option<FileRef> {
         self.files.iter().find(|repaired| repaired.by == file && repaired.is_whole()).map(|found| found.of)
     }
 
     /// Returns this file, the one that it replaces, and so on, ending with the original.
-    pub fn earlier(&self, file: FileOf) -> Vec<FileOf> {
+    pub fn earlier(&self, file: FileRef) -> Vec<FileRef> {
         Self::chain(file, |last| self.instead_of(last))
     }
 
     /// Returns this file, the one that it replaces or corrects, and so on, ending with the original.
-    pub fn origins(&self, file: FileOf) -> Vec<FileOf> {
+    pub fn origins(&self, file: FileRef) -> Vec<FileRef> {
         Self::chain(file, |last| self.files.iter().find(|repaired| repaired.by == last).map(|found| found.of))
     }
 
@@ -97,7 +88,7 @@ impl Repairs {
         &self.deleted - &origins.collect()
     }
 
-    fn chain(file: FileOf, before: impl Fn(FileOf) -> Option<FileOf>) -> Vec<FileOf> {
+    fn chain(file: FileRef, before: impl Fn(FileRef) -> Option<FileRef>) -> Vec<FileRef> {
         let mut files = vec![file];
         while let Some(earlier) = files.last().and_then(|last| before(*last))
             // An intact record contains no cycle.
@@ -109,7 +100,7 @@ impl Repairs {
     }
 
     /// Returns the search that reads this file again, or has done so.
-    pub fn reread_by(&self, file: FileOf, fate: impl Fn(FileOf) -> Fate) -> Option<SearchId> {
+    pub fn reread_by(&self, file: FileRef, fate: impl Fn(FileRef) -> Fate) -> Option<SearchId> {
         let original = |file| self.earlier(file).pop();
         let is_it = |repaired: &&RepairedFile| {
             repaired.is_whole()
@@ -120,7 +111,12 @@ impl Repairs {
     }
 
     /// Returns the search that has corrected this record, or is about to.
-    pub fn corrected_by(&self, file: FileOf, record: u64, fate: impl Fn(FileOf) -> Fate) -> Option<SearchId> {
+    pub fn corrected_by(
+        &self,
+        file: FileRef,
+        record: u64,
+        fate: impl Fn(FileRef) -> Fate,
+    ) -> Option<SearchId> {
         let is_it = |repaired: &&RepairedFile| {
             repaired.of == file && repaired.records.contains(&record) && fate(repaired.by) != Fate::Failed
         };
@@ -128,7 +124,7 @@ impl Repairs {
     }
 
     /// Returns the search that needs an uploaded file of this one until it has ended.
-    pub fn needs(&self, search: SearchId, fate: impl Fn(FileOf) -> Fate) -> Option<SearchId> {
+    pub fn needs(&self, search: SearchId, fate: impl Fn(FileRef) -> Fate) -> Option<SearchId> {
         let is_it = |repaired: &&RepairedFile| {
             let earlier = self.earlier(repaired.by);
             fate(repaired.by) == Fate::Open && earlier.iter().skip(1).any(|file| file.search_id == search)
@@ -146,18 +142,19 @@ impl RepairedFile {
 
 #[cfg(test)]
 mod tests {
+    use imports::FileId;
     use uuid::Uuid;
 
     use super::*;
 
-    fn file(search: u128, file: u128) -> FileOf {
-        FileOf {
+    fn file(search: u128, file: u128) -> FileRef {
+        FileRef {
             search_id: SearchId::from_uuid(Uuid::from_u128(search)),
             file_id: FileId::from_uuid(Uuid::from_u128(file)),
         }
     }
 
-    fn repaired(of: FileOf, records: &[u64], by: FileOf) -> RepairedFile {
+    fn repaired(of: FileRef, records: &[u64], by: FileRef) -> RepairedFile {
         RepairedFile { of, records: records.iter().copied().collect(), by }
     }
 

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use imports::manifest::MAX_NAME_CHARS;
-use imports::{FileId, Job, Outcome, SearchId, Study, readable};
+use imports::{FileId, FileRef, Job, Outcome, SearchId, Study, readable};
 use jiff::civil::Date;
 use messages::StoreError;
 use outbox::session::CommitError;
@@ -23,7 +23,7 @@ use outbox::{Key, Record};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Error, FileOf, ProjectAccess, Repairs, SearchService};
+use super::{Error, ProjectAccess, Repairs, SearchService};
 use crate::activity::{self, Action, Activity};
 use crate::content;
 use crate::tries::MAX_TRIES;
@@ -203,9 +203,9 @@ impl SearchService {
         let mut given = BTreeMap::from([(job.search_id, self.given(job.search_id).await?)]);
         let mut sources = BTreeMap::new();
         for file in &job.files {
-            let this = FileOf { search_id: job.search_id, file_id: file.file_id };
+            let this = FileRef::new(job.search_id, file.file_id);
             let mut given_source = None;
-            for FileOf { search_id, file_id } in repairs.origins(this) {
+            for FileRef { search_id, file_id } in repairs.origins(this) {
                 if let Entry::Vacant(vacant) = given.entry(search_id) {
                     vacant.insert(self.given(search_id).await?);
                 }

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use imports::{DuplicateCounts, FileId, Job, JobState, Outcome, ProjectId};
+use imports::{DuplicateCounts, FileId, FileRef, Job, JobState, Outcome, ProjectId};
 use messages::StoreError;
 
 use super::{Method, Source};
-use crate::{Fate, FileOf, SearchService};
+use crate::{Fate, SearchService};
 
 /// The maximum number of searches that are counted; each takes several reads.
 const MAX_SEARCHES: usize = 1_000;
@@ -130,7 +130,7 @@ async fn add(
     let marked: BTreeMap<FileId, DuplicateCounts> = function.marked(job).await?.into_iter().collect();
     let mut sources = function.sources(job, &known.repairs).await?;
     for file in &job.files {
-        let this = FileOf { search_id: job.search_id, file_id: file.file_id };
+        let this = FileRef::new(job.search_id, file.file_id);
         let Some(Outcome::Completed(counts)) = &file.outcome else {
             let is_repaired = known.repairs.reread_by(this, fate).is_some();
             flow.failed_files += u64::from(!is_repaired);

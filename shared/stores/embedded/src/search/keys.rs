@@ -1,7 +1,7 @@
 //! The keys that find studies of a project which may be the same work.
 
 use imports::duplicates::Fields;
-use imports::{Candidate, FileId, ProjectId, SearchId, StudyRef};
+use imports::{Candidate, FileId, FileRef, ProjectId, SearchId, StudyRef};
 use references::Reference;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Deserialize;
@@ -31,7 +31,7 @@ pub(crate) fn sharing(
     for key in keys {
         let mut rows = statement.query(params![project, key.cast_signed(), limit(max)])?;
         while let Some(row) = rows.next()? {
-            let (search_id, file_id) = sources.of(db, row.get(0)?)?;
+            let FileRef { search_id, file_id } = sources.of(db, row.get(0)?)?;
             found.push(Candidate { key, at: StudyRef { search_id, file_id, record: uint(row.get(1)?) } });
         }
     }
@@ -40,10 +40,10 @@ pub(crate) fn sharing(
 
 /// Returns the files with these numbers.
 #[derive(Default)]
-struct Sources(std::collections::HashMap<i64, (SearchId, FileId)>);
+struct Sources(std::collections::HashMap<i64, FileRef>);
 
 impl Sources {
-    fn of(&mut self, db: &Connection, source: i64) -> Result<(SearchId, FileId), Fault> {
+    fn of(&mut self, db: &Connection, source: i64) -> Result<FileRef, Fault> {
         if let Some(known) = self.0.get(&source) {
             return Ok(*known);
         }
@@ -51,7 +51,7 @@ impl Sources {
         let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
         let (search, file) = db.prepare_cached(sql)?.query_row([source], row)?;
         let search = SearchId::from_uuid(parse("search id", &search)?);
-        let found = (search, FileId::from_uuid(parse("file id", &file)?));
+        let found = FileRef::new(search, FileId::from_uuid(parse("file id", &file)?));
         self.0.insert(source, found);
         Ok(found)
     }

@@ -7,16 +7,13 @@ use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use imports::{FileId, SearchId, StudyKeys};
+use imports::{FileRef, StudyKeys};
 use messages::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::db_threads::DbThreads;
 use crate::fault::Fault;
 use crate::value::uint;
-
-/// A file, and its search.
-type FileKey = (SearchId, FileId);
 
 /// The number of words of the filter, one bit per key: 4 MiB of memory. With a million shared keys, 3 % of the other
 /// keys are looked up unnecessarily.
@@ -54,12 +51,12 @@ pub(crate) struct SharedKeyFilter {
     /// The number of files of the project that this process had listed when the scan began.
     listings: u64,
     /// The file that it was created for.
-    made_for: FileKey,
+    made_for: FileRef,
     bits: Vec<u64>,
 }
 
 impl SharedKeyFilter {
-    fn new(project: i64, listings: u64, made_for: FileKey) -> Self {
+    fn new(project: i64, listings: u64, made_for: FileRef) -> Self {
         Self { project, listings, made_for, bits: vec![0; WORDS] }
     }
 
@@ -106,7 +103,7 @@ struct State {
     /// The number of files of each project that this process has listed.
     listings: HashMap<i64, u64>,
     /// Those of them that are still being marked. A worker that resumes one lists it again.
-    marked: HashSet<FileKey>,
+    marked: HashSet<FileRef>,
     last: Option<Arc<SharedKeyFilter>>,
     /// The number of keys looked up without the filter, because it was outdated or belonged to another project.
     missed: u64,
@@ -121,7 +118,7 @@ impl State {
 /// Some studies of a file that is marked.
 #[derive(Debug)]
 pub(crate) struct KeyedPage {
-    pub(crate) file: FileKey,
+    pub(crate) file: FileRef,
     /// Its project, if it was read to its end.
     pub(crate) project: Option<i64>,
     pub(crate) studies: Vec<StudyKeys>,
@@ -131,7 +128,7 @@ pub(crate) struct KeyedPage {
 
 impl SharedKeyCache {
     /// Records that a file of a project is listed and about to be marked.
-    pub(crate) fn listed(&self, project: i64, file: FileKey) {
+    pub(crate) fn listed(&self, project: i64, file: FileRef) {
         let mut state = self.locked();
         if state.marked.insert(file) {
             *state.listings.entry(project).or_default() += 1;
@@ -190,10 +187,11 @@ impl SharedKeyCache {
         &self,
         engine: &DbThreads,
         project: i64,
-        file: FileKey,
+        file: FileRef,
         studies: &[StudyKeys],
     ) -> Result<Option<Arc<SharedKeyFilter>>, StoreError> {
-        let doing = || format!("passing over the keys that file {} of search {} may share", file.1, file.0);
+        let FileRef { search_id, file_id } = file;
+        let doing = || format!("passing over the keys that file {file_id} of search {search_id} may share");
         let (mut repeated, max) = {
             let state = self.locked();
             let max = if state.last.is_some() { state.missed } else { u64::MAX };
@@ -241,17 +239,17 @@ fn parts(count: u64) -> impl Iterator<Item = RangeInclusive<i64>> {
 }
 
 /// Returns the approximate number of keys of a project, and the last study of a file.
-fn survey(db: &Connection, project: i64, (search, file): FileKey) -> Result<(u64, u64), Fault> {
+fn survey(db: &Connection, project: i64, file: FileRef) -> Result<(u64, u64), Fault> {
     let sample = (u64::MAX >> SAMPLE).cast_signed();
     let found: i64 = db.prepare_cached(COUNT)?.query_row(params![project, 0, sample], |row| row.get(0))?;
-    let file = params![search.to_string(), file.to_string()];
+    let file = params![file.search_id.to_string(), file.file_id.to_string()];
     let last: Option<i64> = db.prepare_cached(LAST)?.query_row(file, |row| row.get(0))?;
     Ok((uint(found) << SAMPLE, uint(last.unwrap_or_default())))
 }
 
 /// Returns the project of a file that was read to its end.
-pub(crate) fn project(db: &Connection, (search, file): FileKey) -> rusqlite::Result<Option<i64>> {
-    let file = params![search.to_string(), file.to_string()];
+pub(crate) fn project(db: &Connection, file: FileRef) -> rusqlite::Result<Option<i64>> {
+    let file = params![file.search_id.to_string(), file.file_id.to_string()];
     db.prepare_cached(PROJECT)?.query_row(file, |row| row.get(0)).optional()
 }
 
@@ -283,7 +281,7 @@ mod tests {
             }
         }
         for count in [1, 2, 5, 64] {
-            let mut repeated = SharedKeyFilter::new(1, 0, (search, file));
+            let mut repeated = SharedKeyFilter::new(1, 0, FileRef::new(search, file));
             parts(count).for_each(|part| repeated.pass(&db, &part).unwrap());
             let found = keys.map(|key| repeated.may_have(key.cast_unsigned()));
             assert_eq!(found, [false, true, false, true, false], "{count} parts");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use imports::words::{BucketRange, WordPart};
 use imports::{
-    DuplicateCounts, FileFence, Identity, ParsedFile, PreparedStudy, QuarantinedRecord, ReadStudies,
+    DuplicateCounts, FileFence, FileRef, Identity, ParsedFile, PreparedStudy, QuarantinedRecord, ReadStudies,
     ReadingStatus, StoredFile, Study, StudyKeys, StudyRef, WriteBatching, WriteStudies,
 };
 use imports::{FileId, SearchId, Selection};
@@ -93,12 +93,12 @@ impl WriteStudies for Store {
             let file = Arc::clone(&file);
             let work = move |db: &Connection| {
                 let next = finish_some(db, &file, from)?;
-                Ok((next, shared_keys::project(db, (file.search_id, file.file_id))?))
+                Ok((next, shared_keys::project(db, FileRef::new(file.search_id, file.file_id))?))
             };
             (after, project) = self.change(Call::StudiesFinish, doing.clone(), work).await?;
         }
         if let Some(project) = project {
-            self.shared_keys().listed(project, (file.search_id, file.file_id));
+            self.shared_keys().listed(project, FileRef::new(file.search_id, file.file_id));
         }
         Ok(())
     }
@@ -153,8 +153,9 @@ impl ReadStudies for Store {
         let work = move |db: &Connection| {
             let studies = page.keyed(db)?;
             let more = studies.len() == limit;
-            let project = shared_keys::project(db, (search, file))?;
-            Ok(KeyedPage { file: (search, file), project, studies, more })
+            let file = FileRef::new(search, file);
+            let project = shared_keys::project(db, file)?;
+            Ok(KeyedPage { file, project, studies, more })
         };
         let page = self.look(Call::StudiesKeyed, doing, work).await?;
         self.shared_keys().leave_out(self.threads(), page).await
@@ -185,7 +186,7 @@ impl ReadStudies for Store {
 
     async fn stored_files(
         &self,
-        after: Option<(SearchId, FileId)>,
+        after: Option<FileRef>,
         limit: usize,
     ) -> Result<Vec<StoredFile>, StoreError> {
         let work = move |db: &Connection| study_rows::stored_files(db, after, limit);

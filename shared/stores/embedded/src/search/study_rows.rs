@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use imports::{
-    Duplicate, DuplicateCounts, FileId, Identity, Mark, ProjectId, QuarantinedRecord, Revision, SearchId,
-    StoredFile, Study, StudyId, StudyKeys, StudyRef, Tier,
+    Duplicate, DuplicateCounts, FileId, FileRef, Identity, Mark, ProjectId, QuarantinedRecord, Revision,
+    SearchId, StoredFile, Study, StudyId, StudyKeys, StudyRef, Tier,
 };
 use references::{Quarantine, Reference, SparseReference};
 use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
@@ -489,11 +489,11 @@ pub(crate) fn studies_at(
 
 pub(crate) fn stored_files(
     db: &Connection,
-    after: Option<(SearchId, FileId)>,
+    after: Option<FileRef>,
     count: usize,
 ) -> Result<Vec<StoredFile>, Fault> {
-    let (search, file) =
-        after.map(|(search, file)| (search.to_string(), file.to_string())).unwrap_or_default();
+    let after = after.map(|file| (file.search_id.to_string(), file.file_id.to_string()));
+    let (search, file) = after.unwrap_or_default();
     let mut statement = db.prepare_cached(STORED_FILES)?;
     let mut rows = statement.query(params![search, file, limit(count)])?;
     let mut found = Vec::new();

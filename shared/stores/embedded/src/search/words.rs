@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use imports::words::{BucketRange, END, UnindexedFile, WordBucket, WordPart};
-use imports::{FileId, IndexWords, SearchId};
+use imports::{FileId, FileRef, IndexWords, SearchId};
 use messages::StoreError;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -31,14 +31,10 @@ const DISCARD: &str = "DELETE FROM word WHERE source = ?1 AND (last, bucket) IN 
 
 #[async_trait]
 impl IndexWords for Store {
-    async fn unindexed(
-        &self,
-        after: Option<(SearchId, FileId)>,
-        max: usize,
-    ) -> Result<Vec<UnindexedFile>, StoreError> {
+    async fn unindexed(&self, after: Option<FileRef>, max: usize) -> Result<Vec<UnindexedFile>, StoreError> {
         let work = move |db: &Connection| {
-            let (search, file) =
-                after.map(|(search, file)| (search.to_string(), file.to_string())).unwrap_or_default();
+            let after = after.map(|file| (file.search_id.to_string(), file.file_id.to_string()));
+            let (search, file) = after.unwrap_or_default();
             let mut statement = db.prepare_cached(UNINDEXED)?;
             let mut rows = statement.query(params![search, file, limit(max)])?;
             let mut found = Vec::new();

@@ -1,6 +1,6 @@
 //! The unshared keys of a large file are omitted.
 
-use imports::{FileFence, FileId, ParseAttempts, ReadStudies, SearchId, Study, WriteStudies};
+use imports::{FileFence, FileRef, ParseAttempts, ReadStudies, Study, WriteStudies};
 use messages::StoreError;
 use references::{READER_VERSION, Reference};
 use testing::sample;
@@ -9,7 +9,7 @@ use testing::sample::search;
 use crate::depot::{Depot, TestResult};
 
 /// A file whose studies have these DOIs, and nothing else.
-async fn stored(depot: &Depot, dois: &[&str]) -> Result<(SearchId, FileId), StoreError> {
+async fn stored(depot: &Depot, dois: &[&str]) -> Result<FileRef, StoreError> {
     let (search_id, file_id) = (sample::partition(&*depot.host), search::file(&*depot.host));
     let fence = depot.store.start(search_id, file_id, READER_VERSION).await?.fence;
     let studies = (1..).zip(dois).map(|(record, doi)| {
@@ -17,13 +17,13 @@ async fn stored(depot: &Depot, dois: &[&str]) -> Result<(SearchId, FileId), Stor
         Study { reference, ..search::study(search_id, file_id, record) }
     });
     depot.store.store(&FileFence { search_id, file_id, fence }, studies.collect(), vec![]).await?;
-    Ok((search_id, file_id))
+    Ok(FileRef { search_id, file_id })
 }
 
 #[tokio::test]
 async fn unshared_keys_are_omitted_from_full_pages() -> TestResult {
     let depot = Depot::new();
-    let (search, file) = stored(&depot, &["a", "b", "a", "c"]).await?;
+    let FileRef { search_id: search, file_id: file } = stored(&depot, &["a", "b", "a", "c"]).await?;
     let keys = async |after, limit| {
         let page = depot.store.keyed(search, file, after, limit).await?;
         let count = |keys: Option<Vec<u64>>| keys.map(|keys| keys.len());
@@ -42,12 +42,12 @@ async fn unshared_keys_are_omitted_from_full_pages() -> TestResult {
     // Without a filter, all keys of a small page are returned.
     assert_eq!(keys(2, 9).await?, all[2..]);
     // The filter is valid for the files that were listed at its creation. It is outdated when another file is listed.
-    let (other_search, other) = stored(&depot, &["c", "d"]).await?;
+    let FileRef { search_id: other_search, file_id: other } = stored(&depot, &["c", "d"]).await?;
     depot.store.finish(&search::parsed(other_search, other, 0)).await?;
     assert_eq!(keys(0, 4).await?, [Some(1), Some(0), Some(1), Some(1)]);
     let of_other = depot.store.keyed(other_search, other, 0, 9).await?;
     assert_eq!(of_other.into_iter().map(|study| study.keys.unwrap().len()).collect::<Vec<_>>(), [1, 0]);
-    let (late_search, late) = stored(&depot, &["b"]).await?;
+    let FileRef { search_id: late_search, file_id: late } = stored(&depot, &["b"]).await?;
     assert_eq!(keys(1, 1).await?, [Some(0)]);
     let of_late = depot.store.keyed(late_search, late, 0, 1).await?;
     assert_eq!(of_late[0].keys.as_ref().map(Vec::len), Some(1), "another has it");

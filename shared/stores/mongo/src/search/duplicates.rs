@@ -7,8 +7,8 @@ use futures::TryStreamExt;
 use futures::stream::{self, StreamExt};
 use imports::duplicates::Fields;
 use imports::{
-    Candidate, CompareStudies, Duplicate, DuplicateCounts, FileId, Mark, ProjectId, Reason, Revision,
-    SearchId, StudyRef, Tier,
+    Candidate, CompareStudies, Duplicate, DuplicateCounts, FileId, FileRef, Mark, ProjectId, Reason,
+    Revision, SearchId, StudyRef, Tier,
 };
 use messages::StoreError;
 use mongodb::bson::{Bson, Document, doc};
@@ -196,7 +196,7 @@ pub(crate) fn decode(search: SearchId, stored: &Document) -> Result<Option<Dupli
 /// study bounds the number of those that are read.
 pub(crate) async fn repeating(
     mongo: &Mongo,
-    (search, file): (SearchId, FileId),
+    FileRef { search_id, file_id }: FileRef,
     records: &[u64],
     limit: usize,
 ) -> Result<Vec<(u64, StudyRef)>, CallError> {
@@ -204,7 +204,7 @@ pub(crate) async fn repeating(
         return Ok(Vec::new());
     }
     let studies = mongo.collection(collections::STUDY).await?;
-    let of = |record: u64| StudyRef { search_id: search, file_id: file, record }.id().as_uuid();
+    let of = |record: u64| StudyRef { search_id, file_id, record }.id().as_uuid();
     let ids = records.iter().map(|record| to_bson(&of(*record))).collect::<Result<Vec<_>, _>>()?;
     let which = |ids: Bson| {
         // Marks of earlier versions have no tier and are certain.

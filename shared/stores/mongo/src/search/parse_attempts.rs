@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use imports::parse_attempts::{AttemptState, FileFence, ParseAttempts, ReadingStatus};
-use imports::{FileId, SearchId};
+use imports::{FileId, FileRef, SearchId};
 use messages::StoreError;
 use mongodb::ClientSession;
 use mongodb::bson::{Bson, Document, doc};
@@ -192,7 +192,7 @@ pub(crate) async fn remove(
     refused: &ReadingStatus,
     doing: &str,
 ) -> Result<(), StoreError> {
-    let held = refuse(mongo, (search, file), refused, doc! { CLEARING: true }, doing).await?;
+    let held = refuse(mongo, FileRef::new(search, file), refused, doc! { CLEARING: true }, doing).await?;
     clear(mongo, &held, doing).await
 }
 
@@ -205,13 +205,13 @@ pub(crate) async fn withdraw(
     refused: &ReadingStatus,
     doing: &str,
 ) -> Result<(), StoreError> {
-    refuse(mongo, (search, file), refused, doc! {}, doing).await.map(|_| ())
+    refuse(mongo, FileRef::new(search, file), refused, doc! {}, doing).await.map(|_| ())
 }
 
 /// Refuses a file and returns its fence. Deleting a file that was refused before continues with the same fence.
 async fn refuse(
     mongo: &Mongo,
-    (search, file): (SearchId, FileId),
+    FileRef { search_id, file_id }: FileRef,
     refused: &ReadingStatus,
     mut fields: Document,
     doing: &str,
@@ -229,15 +229,15 @@ async fn refuse(
         });
         let attempts = mongo.collection(collections::READING).await?;
         let update = vec![doc! { "$set": fields }];
-        let after = attempts.find_one_and_update(by_id(search, file), update).upsert(true);
+        let after = attempts.find_one_and_update(by_id(search_id, file_id), update).upsert(true);
         let after = after.return_document(ReturnDocument::After).await?;
         let stored = after.ok_or_else(|| CallError::InvalidReply("it has no document".to_owned()))?;
         // This comes last: any later attempt to complete the file finds it refused.
-        mongo.collection(collections::FILE).await?.delete_one(by_id(search, file)).await?;
+        mongo.collection(collections::FILE).await?.delete_one(by_id(search_id, file_id)).await?;
         count_field(&stored, FENCE).map_err(CallError::InvalidReply)
     };
     let fence = mongo.call(doing.to_owned(), work).await?;
-    Ok(FileFence { search_id: search, file_id: file, fence })
+    Ok(FileFence { search_id, file_id, fence })
 }
 
 /// Returns within a transaction whether a file was refused or deleted, and prevents a change until the transaction

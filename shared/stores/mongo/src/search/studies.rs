@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use futures::TryStreamExt;
 use imports::words::{BucketRange, WordPart};
 use imports::{
-    DamagedRecord, DuplicateCounts, FileFence, FileId, Identity, ParsedFile, PreparedStudy, ProjectId,
-    QuarantinedRecord, ReadStudies, ReadingStatus, SearchId, Selection, StoredFile, Study, StudyId,
-    StudyKeys, StudyRef, Tier, WriteStudies,
+    DamagedRecord, DuplicateCounts, FileFence, FileId, FileRef, Identity, ParsedFile, PreparedStudy,
+    ProjectId, QuarantinedRecord, ReadStudies, ReadingStatus, SearchId, Selection, StoredFile, Study,
+    StudyId, StudyKeys, StudyRef, Tier, WriteStudies,
 };
 use messages::StoreError;
 use mongodb::ClientSession;
@@ -93,10 +93,11 @@ fn identity_fields() -> Document {
 /// Reads the identities of some studies of a file.
 async fn identities_of(
     mongo: &Mongo,
-    (search, file): (SearchId, FileId),
+    FileRef { search_id, file_id }: FileRef,
     records: &[u64],
 ) -> Result<Vec<Identity>, CallError> {
-    let ids: Vec<Bson> = records.iter().map(|record| StudyId::of(search, file, *record).key()).collect();
+    let ids = records.iter().map(|record| StudyId::of(search_id, file_id, *record).key());
+    let ids: Vec<Bson> = ids.collect();
     let studies = mongo.collection(collections::STUDY).await?;
     let found = studies.find(doc! { ID: { "$in": ids } }).projection(identity_fields()).await?;
     let decode = async |stored: Document| {
@@ -248,7 +249,7 @@ impl ReadStudies for Mongo {
         Selection { marked, after, limit, bytes }: Selection,
     ) -> Result<Vec<Study>, StoreError> {
         let query = StudyQuery { marked, ..STUDIES };
-        let work = page(self, &query, (search, file), PageBounds { after, limit, bytes });
+        let work = page(self, &query, FileRef::new(search, file), PageBounds { after, limit, bytes });
         self.call(format!("reading the studies of file {file} of search {search}"), work).await
     }
 
@@ -259,7 +260,12 @@ impl ReadStudies for Mongo {
         after: u64,
         limit: usize,
     ) -> Result<Vec<QuarantinedRecord>, StoreError> {
-        let work = page(self, &QUARANTINED, (search, file), PageBounds { after, limit, bytes: usize::MAX });
+        let work = page(
+            self,
+            &QUARANTINED,
+            FileRef::new(search, file),
+            PageBounds { after, limit, bytes: usize::MAX },
+        );
         self.call(format!("reading the quarantined records of file {file} of search {search}"), work).await
     }
 
@@ -270,7 +276,8 @@ impl ReadStudies for Mongo {
         after: u64,
         limit: usize,
     ) -> Result<Vec<StudyKeys>, StoreError> {
-        let work = page(self, &KEYED, (search, file), PageBounds { after, limit, bytes: usize::MAX });
+        let work =
+            page(self, &KEYED, FileRef::new(search, file), PageBounds { after, limit, bytes: usize::MAX });
         self.call(format!("reading the keys of the studies of file {file} of search {search}"), work).await
     }
 
@@ -281,7 +288,7 @@ impl ReadStudies for Mongo {
         records: &[u64],
     ) -> Result<Vec<Identity>, StoreError> {
         let doing = format!("reading identities of studies of file {file} of search {search}");
-        self.call(doing, identities_of(self, (search, file), records)).await
+        self.call(doing, identities_of(self, FileRef::new(search, file), records)).await
     }
 
     async fn parsed(&self, search: SearchId) -> Result<Vec<ParsedFile>, StoreError> {
@@ -291,7 +298,7 @@ impl ReadStudies for Mongo {
 
     async fn stored_files(
         &self,
-        after: Option<(SearchId, FileId)>,
+        after: Option<FileRef>,
         limit: usize,
     ) -> Result<Vec<StoredFile>, StoreError> {
         self.call("reading which files have studies".to_owned(), stored_files(self, after, limit)).await
@@ -324,7 +331,7 @@ impl ReadStudies for Mongo {
         limit: usize,
     ) -> Result<Vec<(u64, StudyRef)>, StoreError> {
         let doing = format!("reading the duplicates of studies of file {file} of search {search}");
-        self.call(doing, duplicates::repeating(self, (search, file), records, limit)).await
+        self.call(doing, duplicates::repeating(self, FileRef::new(search, file), records, limit)).await
     }
 
     async fn words(
@@ -334,7 +341,7 @@ impl ReadStudies for Mongo {
         after: u64,
         buckets: &[BucketRange],
     ) -> Result<Option<WordPart>, StoreError> {
-        let work = words::words(self, (search, file), after, buckets);
+        let work = words::words(self, FileRef::new(search, file), after, buckets);
         self.call(format!("reading words of file {file} of search {search}"), work).await
     }
 }
@@ -342,15 +349,15 @@ impl ReadStudies for Mongo {
 /// Returns the files in the order of the index. A separate query finds each file after the previous one.
 async fn stored_files(
     mongo: &Mongo,
-    mut after: Option<(SearchId, FileId)>,
+    mut after: Option<FileRef>,
     limit: usize,
 ) -> Result<Vec<StoredFile>, CallError> {
     let studies = mongo.collection(collections::STUDY).await?;
     let mut files = Vec::new();
     while files.len() < limit {
-        let later = after.map_or_else(Document::new, |(search, file)| {
-            let same_search = doc! { SEARCH: search.key(), FILE: { "$gt": file.key() } };
-            doc! { "$or": [same_search, { SEARCH: { "$gt": search.key() } }] }
+        let later = after.map_or_else(Document::new, |FileRef { search_id, file_id }| {
+            let same_search = doc! { SEARCH: search_id.key(), FILE: { "$gt": file_id.key() } };
+            doc! { "$or": [same_search, { SEARCH: { "$gt": search_id.key() } }] }
         });
         let found = studies
             .find_one(later)
@@ -364,7 +371,7 @@ async fn stored_files(
         let project_id = ProjectId::from_uuid(uuid_field(&found, PROJECT).map_err(unreadable)?);
         let count = studies.count_documents(doc! { SEARCH: search_id.key(), FILE: file_id.key() });
         files.push(StoredFile { search_id, file_id, project_id, studies: count.await? });
-        after = Some((search_id, file_id));
+        after = Some(FileRef { search_id, file_id });
     }
     Ok(files)
 }
@@ -412,10 +419,10 @@ struct PageBounds {
 async fn page<T>(
     mongo: &Mongo,
     query: &StudyQuery<T>,
-    (search, file): (SearchId, FileId),
+    file: FileRef,
     bounds: PageBounds,
 ) -> Result<Vec<T>, CallError> {
-    let mut filter = of_file(search, file);
+    let mut filter = of_file(file.search_id, file.file_id);
     filter.insert(RECORD, doc! { "$gt": int(bounds.after) });
     if let Some(least) = query.marked {
         filter.insert(DUPLICATE, doc! { "$exists": true });

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use imports::words::{BucketRange, UnindexedFile, WordBucket, WordPart};
-use imports::{FileId, IndexWords, ParsedFile, SearchId};
+use imports::{FileId, FileRef, IndexWords, ParsedFile, SearchId};
 use messages::StoreError;
 use mongodb::ClientSession;
 use mongodb::bson::spec::BinarySubtype;
@@ -27,7 +27,7 @@ const BYTES: &str = "Bytes";
 impl IndexWords for Mongo {
     async fn unindexed(
         &self,
-        after: Option<(SearchId, FileId)>,
+        after: Option<FileRef>,
         limit: usize,
     ) -> Result<Vec<UnindexedFile>, StoreError> {
         self.call("finding files whose words are not indexed".to_owned(), unindexed(self, after, limit)).await
@@ -35,18 +35,19 @@ impl IndexWords for Mongo {
 
     async fn store_words(&self, search: SearchId, file: FileId, part: WordPart) -> Result<bool, StoreError> {
         let doing = format!("storing words of file {file} of search {search}");
-        self.call(doing, transaction::run(self, &PartTransaction { file: (search, file), part })).await
+        self.call(doing, transaction::run(self, &PartTransaction { file: FileRef::new(search, file), part }))
+            .await
     }
 }
 
 async fn unindexed(
     mongo: &Mongo,
-    after: Option<(SearchId, FileId)>,
+    after: Option<FileRef>,
     limit: usize,
 ) -> Result<Vec<UnindexedFile>, CallError> {
     let mut which = doc! { "$or": [{ WORDS: Bson::Null }, { WORDS: { "$lt": i64::MAX } }] };
-    if let Some((search, file)) = after {
-        which.extend(doc! { ID: { "$gt": by_id(search, file).get(ID) } });
+    if let Some(FileRef { search_id, file_id }) = after {
+        which.extend(doc! { ID: { "$gt": by_id(search_id, file_id).get(ID) } });
     }
     let files = mongo.collection(collections::FILE).await?;
     let found = files.find(which).sort(doc! { ID: 1 }).limit(int(limit)).await?;
@@ -64,7 +65,7 @@ async fn unindexed(
 /// Transaction that stores a part if the file is listed and the part follows the last stored one. It changes the file's
 /// document, so it conflicts with the removal of the file.
 struct PartTransaction {
-    file: (SearchId, FileId),
+    file: FileRef,
     part: WordPart,
 }
 
@@ -74,9 +75,9 @@ impl Work for PartTransaction {
     type Answer = bool;
 
     async fn stage(&self, mongo: &Mongo, client: &mut ClientSession) -> Result<Step<bool>, CallError> {
-        let (search, file) = self.file;
+        let FileRef { search_id, file_id } = self.file;
         let WordPart { after, last, buckets } = &self.part;
-        let mut which = by_id(search, file);
+        let mut which = by_id(search_id, file_id);
         let before = Bson::from(int(*after));
         let before = if *after == 0 { vec![before, Bson::Null] } else { vec![before] };
         which.insert(WORDS, doc! { "$in": before });
@@ -88,7 +89,7 @@ impl Work for PartTransaction {
         let document = |WordBucket { key, words }: &WordBucket| {
             let words = Binary { subtype: BinarySubtype::Generic, bytes: words.clone() };
             doc! {
-                study::SEARCH: search.key(), study::FILE: file.key(), LAST: int(*last), BUCKET: key,
+                study::SEARCH: search_id.key(), study::FILE: file_id.key(), LAST: int(*last), BUCKET: key,
                 AFTER: int(*after), BYTES: words,
             }
         };
@@ -101,12 +102,12 @@ impl Work for PartTransaction {
 /// Reads some buckets of the part that has the records after `after`.
 pub(crate) async fn words(
     mongo: &Mongo,
-    (search, file): (SearchId, FileId),
+    file: FileRef,
     after: u64,
     ranges: &[BucketRange],
 ) -> Result<Option<WordPart>, CallError> {
     let collection = mongo.collection(collections::WORD).await?;
-    let mut which = of_file(search, file);
+    let mut which = of_file(file.search_id, file.file_id);
     which.insert(LAST, doc! { "$gt": int(after) });
     let first = collection.find_one(which).sort(doc! { LAST: 1, BUCKET: 1 });
     let Some(first) = first.projection(doc! { LAST: 1, AFTER: 1 }).await? else { return Ok(None) };
@@ -122,7 +123,7 @@ pub(crate) async fn words(
             doc! { BUCKET: key }
         }
     };
-    let mut which = of_file(search, file);
+    let mut which = of_file(file.search_id, file.file_id);
     which.insert(LAST, int(last));
     which.insert("$or", ranges.iter().map(range).collect::<Vec<_>>());
     let found = collection.find(which).await?;

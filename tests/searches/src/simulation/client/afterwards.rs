@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use imports::{SearchId, StudyRef};
+use imports::{FileRef, SearchId, StudyRef};
 use service::exported_studies::ExportOptions;
 use service::{
     AnnouncedSearch, DecisionKind, DecisionOutcome, DecisionRequest, Deletion, NewRepair, ProjectAccess,
@@ -88,9 +88,9 @@ async fn decide_once(
 ) -> bool {
     for wait in waits() {
         let studies: Vec<StudyRef> = access.with(|scene| {
-            let of_search = scene.studies.iter().filter(|((of, _), _)| *of == search);
-            let at = |file_id, record| StudyRef { search_id: search, file_id, record };
-            of_search.flat_map(|((_, file), known)| known.keys().map(|record| at(*file, *record))).collect()
+            let of_search = scene.studies.iter().filter(|(file, _)| file.search_id == search);
+            let at = |file: &FileRef, record| StudyRef { search_id: search, file_id: file.file_id, record };
+            of_search.flat_map(|(file, known)| known.keys().map(|record| at(file, *record))).collect()
         });
         if studies.len() > 1 {
             let first = rng.index(studies.len());
