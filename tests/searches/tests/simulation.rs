@@ -88,7 +88,7 @@ fn fresh_schedules_find_most_planted_defects() {
     let schedules = proof::size(100, MUTANT_SEEDS);
     let range = Range { first_seed: proof::fresh_seed(), count: schedules, threads: 2, stop_at_first: true };
     let all = planted(&Searches);
-    let found = all.iter().filter(|defect| hunt(&Searches, **defect, &range).is_some()).count();
+    let found = all.iter().filter(|(mutant, mode)| hunt(&Searches, *mutant, *mode, &range).is_some()).count();
     let least = proof::size(all.len() / 2, all.len() - MAX_SURVIVORS);
     assert!(found >= least, "{found} of {} planted defects are found by {schedules} schedules", all.len());
 }

@@ -42,14 +42,15 @@ pub fn hunt_all<W: Workload>(workload: &W, known: &str, schedules: u64) -> Hunt 
     let range = Range { first_seed: 0, count: schedules, threads: 2, stop_at_first: true };
     let mut result = Hunt::default();
     for defect in planted(workload) {
-        let name = format!("{:?} {:?}", defect.0, defect.1);
+        let (mutant, mode) = defect;
+        let name = format!("{mutant:?} {mode:?}");
         let at_seed = |seed: &u64| {
             let alone = Range { first_seed: *seed, count: 1, threads: 1, ..range };
-            hunt(workload, defect, &alone).is_some()
+            hunt(workload, mutant, mode, &alone).is_some()
         };
         let seed = known.get(name.as_str()).copied().filter(at_seed).or_else(|| {
             eprintln!("{name}: no recorded seed finds it, so up to {schedules} schedules are tried");
-            let (seed, violation) = hunt(workload, defect, &range)?;
+            let (seed, violation) = hunt(workload, mutant, mode, &range)?;
             eprintln!("{name}: seed {seed} finds it: {violation}");
             result.outdated.push(defect);
             Some(seed)

@@ -121,8 +121,12 @@ pub fn planted<W: Workload>(workload: &W) -> Vec<(Mutant, Mode)> {
 
 /// Plants one defect, and returns the smallest seed of the range that finds it, with the violation. A schedule that
 /// violates an invariant without the defect does not find it.
-pub fn hunt<W: Workload>(workload: &W, planted: (Mutant, Mode), range: &Range) -> Option<(u64, Violation)> {
-    let (mutant, mode) = planted;
+pub fn hunt<W: Workload>(
+    workload: &W,
+    mutant: Mutant,
+    mode: Mode,
+    range: &Range,
+) -> Option<(u64, Violation)> {
     let config = Config { mutant: Some(mutant), ..Config::new(mode) };
     let end = range.first_seed.saturating_add(range.count);
     let mut range = *range;

@@ -117,24 +117,32 @@ fn queue<P>(system: &System<P>, spec: &QueueSpec) -> String {
                 name,
                 retention,
                 Some(spec.visibility.as_secs()),
-                Some((dead.name(), spec.receive_limit)),
+                Some(RedrivePolicy { queue: dead.name(), receive_limit: spec.receive_limit }),
             )
         }
         (None, true) => queue_resource(name, RETENTIONS[2], None, None),
         // Another system reads it, and needs a place for the messages that it cannot read.
         (None, false) => {
             let dead = format!("{name}-dead");
-            let queue = queue_resource(name, RETENTIONS[1], None, Some((&dead, None)));
+            let redrive = RedrivePolicy { queue: &dead, receive_limit: None };
+            let queue = queue_resource(name, RETENTIONS[1], None, Some(redrive));
             queue + &queue_resource(&dead, RETENTIONS[2], None, None)
         }
     }
+}
+
+/// The dead-letter queue of a queue.
+#[derive(Clone, Copy)]
+struct RedrivePolicy<'a> {
+    queue: &'a str,
+    receive_limit: Option<u32>,
 }
 
 fn queue_resource(
     name: &str,
     retention: u32,
     visibility: Option<u64>,
-    dead_letters: Option<(&str, Option<u32>)>,
+    redrive: Option<RedrivePolicy<'_>>,
 ) -> String {
     let mut text = format!(
         "
@@ -150,14 +158,14 @@ fn queue_resource(
     if let Some(visibility) = visibility.filter(|seconds| *seconds > 0) {
         text += &format!("      VisibilityTimeout: {visibility}\n");
     }
-    if let Some((dead, limit)) = dead_letters {
+    if let Some(RedrivePolicy { queue, receive_limit }) = redrive {
         text += &format!(
             "      RedrivePolicy:
         deadLetterTargetArn: !GetAtt {}.Arn
         maxReceiveCount: {}
 ",
-            id(dead, "Queue"),
-            limit.unwrap_or(20)
+            id(queue, "Queue"),
+            receive_limit.unwrap_or(20)
         );
     }
     text

@@ -39,8 +39,15 @@ pub(crate) struct Group<E> {
     pub(crate) messages: Vec<IncomingEvent<E>>,
     /// The tokens that an attempt needs, once this is known.
     pub(crate) demand: Option<TokenDemand>,
-    /// The index of each message in its batch, and its receive count.
-    pub(crate) places: Vec<(usize, u32)>,
+    /// The place of each message.
+    pub(crate) places: Vec<BatchPlace>,
+}
+
+/// The place of a message in its batch.
+#[derive(Clone, Copy)]
+pub(crate) struct BatchPlace {
+    pub(crate) index: usize,
+    pub(crate) receive_count: u32,
 }
 
 #[derive(Debug)]

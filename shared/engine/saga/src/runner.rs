@@ -16,7 +16,7 @@ use messages::{Backoff, Consumer, Delivery, Disposition, Message, Reporter, Verd
 
 use crate::plan::{IncomingEvent, MessageDecision};
 use crate::ports::Ports;
-use crate::round::{AttemptOutcome, Group, Runner};
+use crate::round::{AttemptOutcome, BatchPlace, Group, Runner};
 use crate::settings::Settings;
 use crate::state_machine::Saga;
 
@@ -56,10 +56,13 @@ impl<S: Saga> Consumer for Runner<S> {
         let reporter = self.ports.dispatcher.reporter.started_now();
         let mut answers: Vec<Option<Disposition>> = vec![None; batch.len()];
         let mut groups: Vec<Group<S::Event>> = Vec::new();
-        for (place, delivery) in batch.iter().enumerate() {
+        for (index, delivery) in batch.iter().enumerate() {
             match self.read_contained(delivery, &reporter) {
-                Ok(incoming) => add(&mut groups, incoming, (place, delivery.receive_count)),
-                Err(refused) => answers[place] = Some(refused),
+                Ok(incoming) => {
+                    let place = BatchPlace { index, receive_count: delivery.receive_count };
+                    add(&mut groups, incoming, place);
+                }
+                Err(refused) => answers[index] = Some(refused),
             }
         }
         for part in groups.chunks_mut(self.settings.concurrency.max(1)) {
@@ -210,7 +213,7 @@ fn out_of_time() -> Deferral {
     Deferral { backoff: Backoff::NONE, why: "the function's deadline is near".to_owned() }
 }
 
-fn add<E>(groups: &mut Vec<Group<E>>, incoming: IncomingEvent<E>, place: (usize, u32)) {
+fn add<E>(groups: &mut Vec<Group<E>>, incoming: IncomingEvent<E>, place: BatchPlace) {
     let partition = incoming.message.partition;
     match groups.iter_mut().find(|group| group.partition == partition) {
         Some(input) => {
@@ -233,8 +236,8 @@ fn answer<E>(
     answers: &mut [Option<Disposition>],
 ) {
     let messages = group.messages.iter().map(|incoming| &incoming.message).zip(&group.places);
-    for ((message, (place, receive_count)), outcome) in messages.zip(outcomes) {
-        answers[*place] = Some(match outcome {
+    for ((message, BatchPlace { index, receive_count }), outcome) in messages.zip(outcomes) {
+        answers[*index] = Some(match outcome {
             Outcome::Decided(MessageDecision { verdict: Verdict::Retried, why, state }) => {
                 postponed(&reporter.in_state(state), message, *receive_count, why)
             }

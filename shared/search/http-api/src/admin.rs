@@ -130,9 +130,9 @@ pub(super) async fn list_failures(
     query: Result<Query<FailuresQuery>, QueryRejection>,
 ) -> HttpResult {
     let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
-    let (selection, of) = (query.filter()?.selection()?, (query.limit, query.after.as_deref()));
+    let (selection, after) = (query.filter()?.selection()?, query.after.as_deref());
     let view = |failure| FailureView::of(failure, false);
-    let Page { items, next } = page(&asked.failures, &selection, of, view).await?;
+    let Page { items, next } = page(&asked.failures, &selection, query.limit, after, view).await?;
     Ok(Json(FailureList { items, next }).into_response())
 }
 

@@ -170,7 +170,7 @@ pub(super) async fn list_effects(
         search_id: search.map(|search| search.as_uuid()),
         effect,
     };
-    let (stores, of) = (api.service.health.stores(), (query.limit, query.after.as_deref()));
-    let Page { items, next } = effects::page(stores, &wanted, now, of, view).await?;
+    let (stores, after) = (api.service.health.stores(), query.after.as_deref());
+    let Page { items, next } = effects::page(stores, &wanted, now, query.limit, after, view).await?;
     Ok(Json(EffectList { items, next }).into_response())
 }

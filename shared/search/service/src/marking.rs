@@ -38,7 +38,7 @@ mod progress;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use imports::duplicates::{ComparedStudy, Content, Edge, Fields, Reason, Tier, compare, marks};
+use imports::duplicates::{ComparedStudy, Content, Edge, Reason, Tier, compare, marks};
 use imports::{
     Candidate, CompareStudies, Decisions, FileRef, Identity, Mark, ParsedFile, ProjectId, ReadStudies,
     Revision, SearchId, StudyKeys, StudyRef,
@@ -214,8 +214,20 @@ type StudiesByKey = BTreeMap<u64, Vec<StudyRef>>;
 /// of them to the other.
 type CandidatesByStudy = BTreeMap<StudyRef, BTreeMap<StudyRef, bool>>;
 
-/// The compared fields of studies, with their content.
-type KnownStudies = BTreeMap<StudyRef, (Identity, Content)>;
+/// The compared fields of a study, and their content.
+#[derive(Clone)]
+struct KnownStudy {
+    identity: Identity,
+    content: Content,
+}
+
+impl KnownStudy {
+    fn new(identity: Identity) -> Self {
+        Self { content: identity.fields.content(), identity }
+    }
+}
+
+type KnownStudies = BTreeMap<StudyRef, KnownStudy>;
 
 impl MarkingPass<'_> {
     /// Compares the studies of a file, from a record on. If the deadline passes, even within a batch, it returns the
@@ -340,21 +352,21 @@ impl MarkingPass<'_> {
                 if interrupts() {
                     return Ok(Ending::Interrupted);
                 }
-                let (Some(one), Some((identity, content))) =
-                    (known.get(&at), read.get(&other).or_else(|| known.get(&other)))
+                let (Some(one), Some(two)) = (known.get(&at), read.get(&other).or_else(|| known.get(&other)))
                 else {
                     continue;
                 };
                 let verdict = self.decisions.verdict(at, other);
-                let compared = tier(&mut cache, (one.1, &one.0.fields), (*content, &identity.fields));
+                let compared = tier(&mut cache, one, two);
                 if compared.is_none() && verdict.is_none() {
                     continue;
                 }
                 related.push(other);
                 if let Some((tier, reason)) = compared
-                    && one.1 != *content
+                    && one.content != two.content
                 {
-                    edges.insert(Edge { pair: (one.1.min(*content), one.1.max(*content)), tier, reason });
+                    let pair = (one.content.min(two.content), one.content.max(two.content));
+                    edges.insert(Edge { pair, tier, reason });
                 }
                 // Sameness is transitive, so whatever is the same as a study belongs to its group. A possible duplicate
                 // of a changed study is followed one step only: its own mark may change, but not its group.
@@ -432,14 +444,14 @@ impl MarkingPass<'_> {
         edges: &BTreeSet<Edge>,
         change: Change,
     ) {
-        let there = known.iter().filter_map(|(at, (identity, content))| {
+        let there = known.iter().filter_map(|(at, KnownStudy { identity, content })| {
             let file = self.listed(*at)?;
             Some(ComparedStudy { file, identity, content: *content })
         });
         let there: Vec<_> = there.collect();
         let edges: Vec<Edge> = edges.iter().copied().collect();
         let is_news = |(at, duplicate): &(StudyRef, Option<_>)| {
-            let is_marked = known.get(at).is_some_and(|(identity, _)| identity.is_marked);
+            let is_marked = known.get(at).is_some_and(|study| study.identity.is_marked);
             settled.contains(at) && (duplicate.is_some() || is_marked || change == Change::RemovedOrDecided)
         };
         let found = marks(&there, &edges, &self.decisions).into_iter().filter(is_news);
@@ -464,8 +476,8 @@ impl MarkingPass<'_> {
                 found.extend(open.map(|(other, _)| (*at, *other)));
                 continue;
             }
-            let Some((identity, _)) = known.get(at) else { continue };
-            for key in identity.fields.keys() {
+            let Some(study) = known.get(at) else { continue };
+            for key in study.identity.fields.keys() {
                 by_key.entry(key).or_default().push(*at);
             }
         }
@@ -530,7 +542,7 @@ impl MarkingPass<'_> {
             for records in records.chunks(CALL_BATCH) {
                 let found = self.of.stored.identities_of(search_id, file_id, records).await?;
                 let at = |record| StudyRef { search_id, file_id, record };
-                read.extend(found.into_iter().map(|study| known(at(study.record), study)));
+                read.extend(found.into_iter().map(|study| (at(study.record), KnownStudy::new(study))));
             }
         }
         Ok(read)
@@ -565,17 +577,9 @@ fn by_lookup(found: Vec<Candidate>) -> BTreeMap<u64, Vec<StudyRef>> {
     lookups
 }
 
-fn known(at: StudyRef, identity: Identity) -> (StudyRef, (Identity, Content)) {
-    let content = identity.fields.content();
-    (at, (identity, content))
-}
-
 /// Returns the result of the matching rules for two studies, from the cache if possible.
-fn tier(
-    cache: &mut ComparisonCache,
-    one: (Content, &Fields),
-    other: (Content, &Fields),
-) -> Option<(Tier, Reason)> {
-    let (lesser, greater) = if one.0 <= other.0 { (one, other) } else { (other, one) };
-    *cache.entry((lesser.0, greater.0)).or_insert_with(|| compare(lesser.1, greater.1))
+fn tier(cache: &mut ComparisonCache, one: &KnownStudy, other: &KnownStudy) -> Option<(Tier, Reason)> {
+    let (lesser, greater) = if one.content <= other.content { (one, other) } else { (other, one) };
+    let compared = || compare(&lesser.identity.fields, &greater.identity.fields);
+    *cache.entry((lesser.content, greater.content)).or_insert_with(compared)
 }

@@ -81,7 +81,7 @@ impl Dynamo {
         loop {
             let stored = self.get(&key(operation.id), &doing).await?;
             let lock = self.get(RUNNING, &doing).await?;
-            let Some(steps) = steps(revision, operation, (stored.as_ref(), lock.as_ref()), &doing)? else {
+            let Some(steps) = steps(revision, operation, stored.as_ref(), lock.as_ref(), &doing)? else {
                 return Ok(false);
             };
             if let Outcome::Done = self.transact(&steps, &doing).await? {
@@ -121,7 +121,8 @@ impl Dynamo {
 fn steps(
     read: u64,
     operation: &Operation,
-    (stored, lock): (Option<&Item>, Option<&Item>),
+    stored: Option<&Item>,
+    lock: Option<&Item>,
     doing: &str,
 ) -> Result<Option<Vec<Step>>, StoreError> {
     let found = readable(stored.map(revision).transpose(), doing)?.unwrap_or(0);

@@ -89,7 +89,8 @@ impl DbThreads {
         let (disk, waiting) = Flusher::start(Arc::clone(&marks), flush)?;
         let (marks_of_reader, disk_of_reader) = (Arc::clone(&marks), waiting.clone());
         let reader = Worker::start("embedded-reader", move |jobs| {
-            read(&reader, &jobs, Some((&marks_of_reader, &disk_of_reader)));
+            let flushing = Flushing { marks: &marks_of_reader, disk: &disk_of_reader };
+            read(&reader, &jobs, Some(&flushing));
         })?;
         let writer = Worker::start("embedded-writer", move |jobs| write(writer, &jobs, &marks, &waiting))?;
         Ok(Self { reader, writer: Some(writer), refused: Mutex::default(), _disk: Some(disk) })
@@ -273,15 +274,17 @@ fn run_alone(transaction: &mut Transaction<'_>, job: &mut BoxedWork) -> Result<(
     }
 }
 
+/// The commits that are not flushed yet, and the queue of the flusher.
+struct Flushing<'a> {
+    marks: &'a CommitMarks,
+    disk: &'a mpsc::Sender<PendingAck>,
+}
+
 /// Answers at once if nothing is being written, or if everything that was read is on the disk.
-fn read(
-    db: &Connection,
-    jobs: &mpsc::Receiver<BoxedWork>,
-    disk: Option<(&CommitMarks, &mpsc::Sender<PendingAck>)>,
-) {
+fn read(db: &Connection, jobs: &mpsc::Receiver<BoxedWork>, flushing: Option<&Flushing<'_>>) {
     while let Ok(mut job) = jobs.recv() {
         let failed = read_consistently(db, &mut job).err();
-        if let Some((marks, disk)) = disk
+        if let Some(Flushing { marks, disk }) = flushing
             && failed.is_none()
             && job.wait() == Durability::Flushed
             && let Some(mark) = marks.unflushed()

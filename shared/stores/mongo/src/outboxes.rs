@@ -100,15 +100,17 @@ impl SweepOutbox for Outbox {
 impl InspectOutbox for Outbox {
     async fn pending(&self, after: Option<&str>, limit: usize) -> Result<Vec<OutboxRecord>, StoreError> {
         let doing = format!("listing the outboxes in {}", self.name());
-        let (filter, index) = (doc! { record::PENDING: { "$gt": 0 } }, HAS_ENTRIES);
-        let work = listed(&self.mongo, self.collection, (filter, index, |_| true), after, limit);
+        let filter = doc! { record::PENDING: { "$gt": 0 } };
+        let query = EntryQuery { filter, index: HAS_ENTRIES, is_shown: |_| true };
+        let work = listed(&self.mongo, self.collection, query, after, limit);
         self.mongo.call(doing, work).await
     }
 
     async fn poisoned(&self, after: Option<&str>, limit: usize) -> Result<Vec<OutboxRecord>, StoreError> {
         let doing = format!("listing poisoned entries in {}", self.name());
-        let (filter, index) = (entry::has_poisoned(), POISONED);
-        let work = listed(&self.mongo, self.collection, (filter, index, entry::is_poisoned), after, limit);
+        let query =
+            EntryQuery { filter: entry::has_poisoned(), index: POISONED, is_shown: entry::is_poisoned };
+        let work = listed(&self.mongo, self.collection, query, after, limit);
         self.mongo.call(doing, work).await
     }
 
@@ -118,11 +120,21 @@ impl InspectOutbox for Outbox {
     }
 }
 
+/// A query for entries of outboxes.
+struct EntryQuery {
+    /// The records.
+    filter: Document,
+    /// The name of the index that finds them.
+    index: &'static str,
+    /// `true` for the entries of a record that are listed.
+    is_shown: fn(&Bson) -> bool,
+}
+
 /// Lists the entries of records that an index finds.
 async fn listed(
     mongo: &Mongo,
     collection: &'static str,
-    (mut filter, index, is_shown): (Document, &str, fn(&Bson) -> bool),
+    EntryQuery { mut filter, index, is_shown }: EntryQuery,
     after: Option<&str>,
     limit: usize,
 ) -> Result<Vec<OutboxRecord>, CallError> {

@@ -256,14 +256,15 @@ pub async fn unreadable_entry_does_not_affect_others(ports: &Ports<'_>) -> Check
     ports.sweep.resolve_unreadable(&found.place, &UnreadableAction::Requeue(later)).await?;
     let again = take(sample::later(later, 1)).await?;
     assert_eq!(again, (0, vec![found.clone()]), "another release might read it");
-    deleting_reaches_nothing_else(ports, &found.place, (owner, good.id), entry()?).await
+    deleting_reaches_nothing_else(ports, &found.place, owner, good.id, entry()?).await
 }
 
 /// Neither a neighbouring entry nor a later one is deleted, although a store may reuse a position.
 async fn deleting_reaches_nothing_else(
     ports: &Ports<'_>,
     place: &str,
-    (owner, good): (Owner, MessageId),
+    owner: Owner,
+    good: MessageId,
     later: Entry,
 ) -> CheckResult {
     for _ in 0..2 {

@@ -83,7 +83,7 @@ pub(crate) fn grants<P>(system: &System<P>, own: OwnCalls, template: &Template) 
             findings.push(Finding::new(function.id, "has no role of its own"));
             continue;
         };
-        let needed = needed((system, own), template, &function, declared);
+        let needed = needed(system, own, template, &function, declared);
         let mut statements = Vec::new();
         allowing(&role.1["Policies"], &mut statements);
         for policy in role.1["ManagedPolicyArns"].as_array().into_iter().flatten().filter_map(referred) {
@@ -110,7 +110,8 @@ fn role<'a>(template: &'a Template, function: &Function<'_>) -> Option<(&'a str,
 
 /// Returns the calls of a function's ports.
 fn needed<P>(
-    (system, own): (&System<P>, OwnCalls),
+    system: &System<P>,
+    own: OwnCalls,
     template: &Template,
     function: &Function<'_>,
     declared: &saga::Function<P>,

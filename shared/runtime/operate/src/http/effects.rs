@@ -123,10 +123,11 @@ pub async fn page<V>(
     stores: &Stores,
     wanted: &EffectFilter,
     now: Timestamp,
-    (asked, after): (Option<usize>, Option<&str>),
+    limit: Option<usize>,
+    after: Option<&str>,
     view: impl Fn(EffectFields, Option<PartitionKey>) -> V,
 ) -> Result<Page<V>, Problem> {
-    let limit = paging::limit(asked, PAGE, MAX_PAGE)?;
+    let limit = paging::limit(limit, PAGE, MAX_PAGE)?;
     let after = EFFECTS.after(after, ListCursor::read)?;
     let goes_on = after.is_some();
     let found = crate::effects(stores, wanted, now, after, limit).await;

@@ -195,10 +195,11 @@ impl FailureFilter<'_> {
 pub async fn page<V>(
     failures: &Failures,
     selection: &Selection,
-    (asked, after): (Option<usize>, Option<&str>),
+    limit: Option<usize>,
+    after: Option<&str>,
     view: impl Fn(Failure) -> V,
 ) -> Result<Page<V>, Problem> {
-    let limit = paging::limit(asked, PAGE, MAX_PAGE)?;
+    let limit = paging::limit(limit, PAGE, MAX_PAGE)?;
     let after = FAILURES.after(after, ListCursor::read)?;
     let found = failures.store.select(selection, after, limit).await?;
     let next = found.last().filter(|_| found.len() == limit);

@@ -141,10 +141,10 @@ impl Decisions {
     /// Returns the decision by which the current verdict on two studies came into effect.
     pub fn decided(&self, one: StudyRef, other: StudyRef) -> Option<&Decision> {
         let verdict = self.verdict(one, other)?;
-        let wanted = sorted((one, other));
+        let wanted = sorted(one, other);
         let is_it = |decision: &&Decision| match decision.about {
-            DecisionSubject::Pair { studies, verdict: made } => {
-                sorted(studies) == wanted && made == Some(verdict)
+            DecisionSubject::Pair { studies: (one, other), verdict: made } => {
+                sorted(one, other) == wanted && made == Some(verdict)
             }
             DecisionSubject::Keep { .. } => false,
         };
@@ -153,8 +153,8 @@ impl Decisions {
 
     fn holds(&self, about: DecisionSubject) -> bool {
         match about {
-            DecisionSubject::Pair { studies, verdict } => {
-                self.verdicts.get(&sorted(studies)).copied() == verdict
+            DecisionSubject::Pair { studies: (one, other), verdict } => {
+                self.verdicts.get(&sorted(one, other)).copied() == verdict
             }
             DecisionSubject::Keep { study, keep } => self.keeps(study) == keep,
         }
@@ -162,8 +162,8 @@ impl Decisions {
 
     fn count(&mut self, about: DecisionSubject) {
         match about {
-            DecisionSubject::Pair { studies, verdict } => {
-                let (one, other) = sorted(studies);
+            DecisionSubject::Pair { studies: (one, other), verdict } => {
+                let (one, other) = sorted(one, other);
                 match verdict {
                     Some(verdict) => self.verdicts.insert((one, other), verdict),
                     None => self.verdicts.remove(&(one, other)),
@@ -189,7 +189,7 @@ impl Decisions {
 
     /// Returns the current verdict on two studies.
     pub fn verdict(&self, one: StudyRef, other: StudyRef) -> Option<Verdict> {
-        self.verdicts.get(&sorted((one, other))).copied()
+        self.verdicts.get(&sorted(one, other)).copied()
     }
 
     /// Returns the studies that a reviewer has declared to be the same as `study`.
@@ -203,7 +203,7 @@ impl Decisions {
     }
 }
 
-fn sorted((one, other): (StudyRef, StudyRef)) -> (StudyRef, StudyRef) {
+fn sorted(one: StudyRef, other: StudyRef) -> (StudyRef, StudyRef) {
     (one.min(other), one.max(other))
 }
 
