@@ -43,15 +43,8 @@ pub static FUNCTION: Function<Ports> = Function {
 const REPLY: usize = 1;
 
 fn build(ports: &Ports) -> Result<Arc<dyn Consumer>, MissingSetting> {
-    Ok(ports.engine.reply(NAME, ReportFaults { failures: over(ports)? }))
-}
-
-/// Returns the collection of failures and their retries.
-///
-/// # Errors
-/// Returns an error if a required service is not configured.
-pub fn over(ports: &Ports) -> Result<Failures, MissingSetting> {
-    ports.engine.failures(NAME, &crate::SYSTEM)
+    let failures = ports.engine.failures(NAME, &crate::SYSTEM)?;
+    Ok(ports.engine.reply(NAME, ReportFaults { failures }))
 }
 
 /// Reports each dead-lettered command to the saga. Other messages move unchanged to the next dead-letter queue, for

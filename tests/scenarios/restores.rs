@@ -6,13 +6,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use embedded::{Call, Phase};
-use functions::parse_references::{OrphanReason, OrphanStudies};
 use imports::queues::{CONTROL, PARSE, SAGA, UPLOADS};
 use imports::{FindObjects, JobState, Outcome, ProjectId, ReadStudies, SearchId, StoredFile, StudyRef};
 use messages::{Disposition, ReceiveMessages};
 use outbox::ReadViews;
 use rusqlite::Connection;
 use saga::failures::{FailureStatus, Retry, Selection};
+use service::orphan_studies::{OrphanReason, OrphanStudies};
 use service::{
     AfterRestore, AnnouncedSearch, Cancellation, CreateOutcome, DecisionKind, DecisionOutcome,
     DecisionRequest, Deletion, FileRefusal, NewFile, NewRepair, NewSearch, OpenReads, ProjectAccess, Refusal,
@@ -474,7 +474,7 @@ async fn repair_ignores_objects_of_deleted_searches() {
 }
 
 async fn orphans(world: &World) -> (OrphanStudies, Vec<(StoredFile, OrphanReason)>) {
-    let orphans = OrphanStudies::over(&world.backend.ports, "Ann".to_owned()).unwrap();
+    let orphans = OrphanStudies::over(&world.backend.ports, &functions::SYSTEM, "Ann".to_owned()).unwrap();
     let (mut files, mut cursor) = (Vec::new(), None);
     loop {
         let page = orphans.page(cursor).await.unwrap();

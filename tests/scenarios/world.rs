@@ -65,7 +65,7 @@ impl Functions {
         Self {
             start_upload: SearchService::over(ports, &functions::SYSTEM).unwrap(),
             dispatch_outbox: dispatch_outbox::over(ports).unwrap(),
-            failures: report_faults::over(ports).unwrap(),
+            failures: ports.engine.failures(report_faults::NAME, &functions::SYSTEM).unwrap(),
             behind: behind.collect(),
         }
     }

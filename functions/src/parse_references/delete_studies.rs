@@ -3,16 +3,13 @@
 
 use dedup::{HandlerError, HandlerResult};
 use imports::messages::TakeBackFiles;
-use imports::{ExportKey, FileRef, ObjectKey, ProjectId, ReadingStatus, SearchId};
+use imports::{ExportKey, FileRef, ObjectKey, ProjectId, SearchId};
 use messages::StoreError;
 use outbox::View;
+use service::file_deletion;
 
 use super::ParseReferences;
 use super::attempt::Deadline;
-
-/// The index and the reason of the reply of an attempt that finds its file deleted. The search no longer waits for it.
-const REPLY: usize = 3;
-const REASON: &str = "its stored records were deleted";
 
 impl ParseReferences {
     /// Deletes the stored records of these files, as far as the stored search requires it. It is idempotent.
@@ -33,8 +30,8 @@ impl ParseReferences {
         }
         for file in &files {
             let has_passed = || deadline.has_passed();
-            let of = FileRef::new(search, *file);
-            if has_passed() || !self.delete_file(command.project_id, of, has_passed).await? {
+            let file = FileRef::new(search, *file);
+            if has_passed() || !self.delete_file(command.project_id, file, has_passed).await? {
                 return Ok(HandlerResult::continue_later("the deadline is near; not all files are deleted"));
             }
         }
@@ -55,28 +52,13 @@ impl ParseReferences {
         Ok(HandlerResult::completed(format!("deleted the search and its {} files", files.len())))
     }
 
-    /// Deletes the stored records of a file permanently and updates the marks of the studies that were compared with
-    /// it. Returns `false` if the deadline passed before the end. It is idempotent.
-    pub(super) async fn delete_file(
+    async fn delete_file(
         &self,
         project: ProjectId,
-        of: FileRef,
+        file: FileRef,
         has_passed: impl Fn() -> bool + Sync,
     ) -> Result<bool, StoreError> {
-        let FileRef { search_id: search, file_id: file } = of;
-        let deleted = |compared| ReadingStatus::Refused { reason: REASON.to_owned(), reply: REPLY, compared };
-        let after = match self.attempts.place(search, file).await? {
-            Some(ReadingStatus::Refused { compared, .. }) => compared,
-            Some(ReadingStatus::End { .. } | ReadingStatus::Within(_)) | None => 0,
-        };
-        // Unlist the file first, so that no new mark names its studies. Then remove the marks that do, and then the
-        // studies.
-        self.studies.withdraw(search, file, &deleted(after)).await?;
-        if let Some(after) = self.duplicates.file_removed(project, of, after, has_passed).await? {
-            self.studies.withdraw(search, file, &deleted(after)).await?;
-            return Ok(false);
-        }
-        self.studies.remove(search, file, &deleted(0)).await?;
-        Ok(true)
+        let (studies, attempts) = (&*self.studies, &*self.attempts);
+        file_deletion::delete_file(studies, attempts, &self.duplicates, project, file, has_passed).await
     }
 }

@@ -16,14 +16,12 @@
 //! - `stale_commands` checks commands against the state of their search;
 //! - `scan_bucket` finds the files of a search in the bucket;
 //! - `delete_studies` deletes the stored records of a search that was cancelled or deleted;
-//! - `orphan_studies` finds studies that no search counts;
 //! - `export` writes the studies of a search to an object.
 
 mod attempt;
 mod delete_studies;
 mod export;
 mod file;
-mod orphan_studies;
 mod parts;
 mod pending;
 mod scan_bucket;
@@ -52,7 +50,6 @@ use references::{Limits, READER_VERSION};
 use saga::{Function, KeepHistory, MissingSetting, Service, Source};
 use service::marking::DuplicateMarking;
 
-pub use self::orphan_studies::{OrphanPage, OrphanReason, OrphanStudies};
 pub use self::pending::{MAX_READ_BATCH, next_batch_size};
 
 use self::attempt::{AttemptOutcome, Deadline, FileError, FileRead};
@@ -177,11 +174,7 @@ impl ParseReferences {
             key_prefix: ports.settings.key_prefix.clone(),
             admit_untokened: ports.engine.runner.admit_untokened,
             studies: Arc::clone(&study_stores.write_studies),
-            duplicates: DuplicateMarking {
-                stored: Arc::clone(&study_stores.read_studies),
-                compare: Arc::clone(&study_stores.compare_studies),
-                records: Arc::clone(&ports.engine.stores()?.records),
-            },
+            duplicates: DuplicateMarking::over(ports)?,
             jobs: ports.jobs()?,
             views: Arc::clone(&ports.engine.stores()?.write_views),
             history: ports.engine.history.clone(),

@@ -12,13 +12,11 @@ use std::collections::BTreeSet;
 
 use imports::messages::{LookForUploads, StartParsing};
 use imports::saga::State;
-use imports::{FileId, FileRef, Job, JobFile, ObjectKey, Outcome, SearchId};
+use imports::{FileId, FileRef, Job, ObjectKey, SearchId};
 use jiff::Timestamp;
 use messages::{Message, StoreError, Token};
-use outbox::Key;
 use saga::{Document, ReadDocuments};
-use serde::Deserialize;
-use service::{REPAIRS, Repairs};
+use service::{Repairs, file_deletion};
 
 use super::ParseReferences;
 
@@ -98,33 +96,14 @@ impl ParseReferences {
         files: &BTreeSet<FileId>,
         now: Timestamp,
     ) -> Result<BTreeSet<FileId>, StoreError> {
-        let Some(job) = self.latest_job(search, now).await? else { return Ok(BTreeSet::new()) };
-        let abandoned = job.files.iter().filter(|file| is_abandoned(&job, file)).map(|file| file.file_id);
+        let Some(job) = self.jobs.latest(search, now).await? else { return Ok(BTreeSet::new()) };
+        let abandoned = job.files.iter().filter(|file| job.has_abandoned(file)).map(|file| file.file_id);
         Ok(abandoned.filter(|file| files.contains(file)).collect())
-    }
-
-    /// Returns the latest job of a search.
-    pub(super) async fn latest_job(
-        &self,
-        search: SearchId,
-        now: Timestamp,
-    ) -> Result<Option<Job>, StoreError> {
-        let latest = self.documents().load_latest(search, now).await?;
-        let latest = latest.map(|document| document.open(&self.jobs.views.saga)).transpose()?;
-        match latest.and_then(|document| document.content.state.job(search)) {
-            Some(job) => Ok(Some(job)),
-            None => self.jobs.job(search).await,
-        }
     }
 
     /// Returns whether the deletion of a search is recorded.
     pub(super) async fn is_deleted(&self, search: SearchId, now: Timestamp) -> Result<bool, StoreError> {
-        self.documents().reach_latest_data(search, now).await?;
-        if self.jobs.views.written.view(search).await?.is_some_and(|view| view.is_removed()) {
-            return Ok(true);
-        }
-        let original = self.jobs.job(search).await?.and_then(|job| job.repairs).unwrap_or(search);
-        Ok(self.repairs_of(original).await?.deleted.contains(&search))
+        file_deletion::is_deleted(&self.jobs, &*self.duplicates.records, search, now).await
     }
 
     /// Returns the other search that reads the file of an unrecorded repair, if there is one.
@@ -153,7 +132,7 @@ impl ParseReferences {
                 continue;
             }
             let Some(job) = self.readable_job(search_id, now).await? else { continue };
-            if job.files.iter().any(|file| file.file_id == file_id && !is_abandoned(&job, file)) {
+            if job.files.iter().any(|file| file.file_id == file_id && !job.has_abandoned(file)) {
                 return Ok(Some(search_id));
             }
         }
@@ -162,29 +141,17 @@ impl ParseReferences {
 
     /// Returns the latest job of a search, unless a newer version wrote its document.
     async fn readable_job(&self, search: SearchId, now: Timestamp) -> Result<Option<Job>, StoreError> {
-        match self.latest_job(search, now).await {
+        match self.jobs.latest(search, now).await {
             Err(error) if !error.is_retryable() => Ok(None),
             job => job,
         }
     }
 
     async fn repairs_of(&self, original: SearchId) -> Result<Repairs, StoreError> {
-        let found = self.duplicates.records.record(&Key::new(REPAIRS, original.to_string())).await?;
-        let Some(record) = found else { return Ok(Repairs::default()) };
-        Repairs::deserialize(&record.body)
-            .map_err(|error| StoreError::unusable(format!("reading the repairs of search {original}"), error))
+        Repairs::read(&*self.duplicates.records, original).await
     }
 
     pub(super) fn documents(&self) -> &dyn ReadDocuments {
         self.jobs.views.documents.as_ref()
-    }
-}
-
-/// Returns `true` if a search does not count a file and never will: the file failed, or the search ended without it.
-pub(super) fn is_abandoned(job: &Job, file: &JobFile) -> bool {
-    match file.outcome {
-        Some(Outcome::Completed(_)) => false,
-        Some(Outcome::Failed { .. }) => true,
-        None => job.state.has_ended(),
     }
 }

@@ -1,8 +1,8 @@
 //! The `check` command, which finds stored studies that no search counts.
 
-use functions::parse_references::OrphanStudies;
 use local::{output, user_name};
 use serde_json::json;
+use service::orphan_studies::OrphanStudies;
 
 use crate::args;
 use crate::humanize::counted;
@@ -12,7 +12,7 @@ use crate::workspace::{self, Workspace};
 /// remain.
 pub(crate) async fn run(args: &args::Check) -> anyhow::Result<bool> {
     let workspace = Workspace::operate(workspace::settings(&args.output.location)?).await?;
-    let orphans = OrphanStudies::over(workspace.ports(), user_name())?;
+    let orphans = OrphanStudies::over(workspace.ports(), &functions::SYSTEM, user_name())?;
     let (mut files, mut studies, mut left) = (0, 0, 0);
     let mut cursor = None;
     loop {

@@ -79,7 +79,7 @@ fn store(workspace: &Workspace) -> anyhow::Result<&dyn KeepFailures> {
 /// be working in the stores.
 async fn open_for_changes(output: &args::Output) -> anyhow::Result<(Workspace, Failures)> {
     let workspace = Workspace::operate(workspace::settings(&output.location)?).await?;
-    let failures = report_faults::over(workspace.ports())?;
+    let failures = workspace.ports().engine.failures(report_faults::NAME, &functions::SYSTEM)?;
     failures.collect(None).await?;
     Ok((workspace, failures))
 }

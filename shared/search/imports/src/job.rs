@@ -110,6 +110,16 @@ impl Job {
             || self.files.iter().any(|file| file.outcome.is_some())
     }
 
+    /// Returns `true` if the search does not count one of its files and never will: the file failed, or the search ended
+    /// without it.
+    pub fn has_abandoned(&self, file: &JobFile) -> bool {
+        match file.outcome {
+            Some(Outcome::Completed(_)) => false,
+            Some(Outcome::Failed { .. }) => true,
+            None => self.state.has_ended(),
+        }
+    }
+
     /// Returns the number of stored studies of all files.
     pub fn studies(&self) -> u64 {
         self.files

@@ -34,6 +34,16 @@ impl Jobs {
         self.views.view(search).await?.map(read).transpose()
     }
 
+    /// Returns the job of a search from its latest document, or its view if the document has expired.
+    pub async fn latest(&self, search: SearchId, now: Timestamp) -> Result<Option<Job>, StoreError> {
+        let latest = self.views.documents.load_latest(search, now).await?;
+        let latest = latest.map(|document| document.open(&self.views.saga)).transpose()?;
+        match latest.and_then(|document| document.content.state.job(search)) {
+            Some(job) => Ok(Some(job)),
+            None => self.job(search).await,
+        }
+    }
+
     /// Returns the unfinished jobs, oldest first. A search that was never announced is included once its job has been
     /// written.
     pub async fn unfinished(&self) -> Result<Vec<Job>, StoreError> {

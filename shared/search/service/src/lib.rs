@@ -10,7 +10,8 @@
 //! - `activity` keeps the history of a review, and `members` the people who may access it;
 //! - `scope` finds the files of a review or an import; `export`, `exported_studies`, `merged` and `study_view` produce
 //!   exports;
-//! - `marking` marks the duplicates of a project, for the parser;
+//! - `marking` marks the duplicates of a project, and `file_deletion` deletes the records of a file, for the parser;
+//! - `orphan_studies` finds studies that no search counts, for operators;
 //! - `selection` reads the studies that a list or an export selects; `words` builds the index for it;
 //! - `content` reads and writes the contents of records;
 //! - `caller` states which projects a request may access.
@@ -25,11 +26,13 @@ mod content;
 mod decisions;
 mod export;
 pub mod exported_studies;
+pub mod file_deletion;
 pub mod health;
 mod idempotent_create;
 pub mod marking;
 mod members;
 mod merged;
+pub mod orphan_studies;
 mod query;
 mod record_text;
 mod repair;

@@ -40,11 +40,12 @@ use std::sync::Arc;
 
 use imports::duplicates::{ComparedStudy, Content, Edge, Reason, Tier, compare, marks};
 use imports::{
-    Candidate, CompareStudies, Decisions, FileRef, Identity, Mark, ParsedFile, ProjectId, ReadStudies,
+    Candidate, CompareStudies, Decisions, FileRef, Identity, Mark, ParsedFile, Ports, ProjectId, ReadStudies,
     Revision, SearchId, StudyKeys, StudyRef,
 };
 use messages::StoreError;
 use outbox::ReadRecords;
+use saga::MissingSetting;
 
 use self::lookups::RecentLookups;
 use self::progress::{Closure, Progress};
@@ -102,6 +103,19 @@ pub struct DuplicateMarking {
 }
 
 impl DuplicateMarking {
+    /// Returns the marking over these ports of an application.
+    ///
+    /// # Errors
+    /// Returns an error if no database is configured.
+    pub fn over(ports: &Ports) -> Result<Self, MissingSetting> {
+        let stores = ports.study_stores()?;
+        Ok(Self {
+            stored: Arc::clone(&stores.read_studies),
+            compare: Arc::clone(&stores.compare_studies),
+            records: Arc::clone(&ports.engine.stores()?.records),
+        })
+    }
+
     /// Marks the duplicates among the studies of a completed file, and those that they cause elsewhere, from after a
     /// record on. If the deadline passes, it returns the last record that was processed.
     ///

@@ -1,8 +1,8 @@
 //! The operator's commands after a restore: `after-restore` before the functions start again, and `check --delete` once
 //! everything is at rest.
 
-use functions::parse_references::OrphanStudies;
 use imports::{FileRef, Job, JobState, Ports};
+use service::orphan_studies::OrphanStudies;
 use service::{AfterRestore, OpenReads, RestoreOutcome, SearchService};
 use simulation::access::short;
 use simulation::{Access, RestoredStores};
@@ -73,7 +73,7 @@ async fn compare_decided(after: &AfterRestore) -> bool {
 
 /// Runs `check --delete` once. Returns `false` if it has to be repeated.
 pub(super) async fn check_stored(ports: Ports, access: Access<Outside>) -> bool {
-    let Ok(check) = OrphanStudies::over(&ports, OPERATOR.to_owned()) else { return false };
+    let Ok(check) = OrphanStudies::over(&ports, &functions::SYSTEM, OPERATOR.to_owned()) else { return false };
     let (mut after, mut orphans) = (None::<FileRef>, Vec::new());
     loop {
         let Ok(page) = check.page(after).await else { return false };

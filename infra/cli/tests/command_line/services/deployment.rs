@@ -115,7 +115,9 @@ impl Deployment {
             Some((queue, function.build?(&backend.ports).unwrap()))
         });
         let (consumers, sweeper) = (behind.collect(), dispatch_outbox::over(&backend.ports)?);
-        let (failures, sweeps) = (report_faults::over(&backend.ports)?, backend.ports.engine.sweeps()?);
+        let engine = &backend.ports.engine;
+        let failures = engine.failures(report_faults::NAME, &functions::SYSTEM)?;
+        let sweeps = engine.sweeps()?;
         Ok(Self { host, log, backend, failures, mongo, environment, queues, consumers, sweeper, sweeps })
     }
 

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use imports::{FileRef, Job, Outcome, SearchId};
-use outbox::Key;
+use messages::StoreError;
+use outbox::{Key, ReadRecords};
 use serde::{Deserialize, Serialize};
 
 /// The kind of the record. Its id is that of the original search.
@@ -61,6 +62,16 @@ pub(crate) fn fate(jobs: &BTreeMap<SearchId, Job>, file: FileRef) -> Fate {
 }
 
 impl Repairs {
+    /// Reads the repairs of an original search.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable or contains a record that this version cannot read.
+    pub async fn read(records: &dyn ReadRecords, original: SearchId) -> Result<Self, StoreError> {
+        let Some(record) = records.record(&key(original)).await? else { return Ok(Self::default()) };
+        Self::deserialize(&record.body)
+            .map_err(|error| StoreError::unusable(format!("reading the repairs of search {original}"), error))
+    }
+
     /// Returns the searches that repair something.
     pub fn searches(&self) -> BTreeSet<SearchId> {
         self.files.iter().map(|repaired| repaired.by.search_id).collect()

@@ -4,13 +4,15 @@
 //! import of the same records finds only duplicates of them.
 
 use std::fmt;
+use std::sync::Arc;
 
-use imports::{FileId, FileRef, Job, Ports, StoredFile};
+use imports::{FileId, FileRef, Job, Jobs, ParseAttempts, Ports, ReadStudies, StoredFile, WriteStudies};
 use messages::{Host, StoreError};
-use saga::{Failures, MissingSetting};
+use saga::{Failures, MissingSetting, System};
 
-use super::stale_commands::is_abandoned;
-use super::{NAME, ParseReferences};
+use crate::NAME;
+use crate::file_deletion::{delete_file, is_deleted};
+use crate::marking::DuplicateMarking;
 
 /// The number of files that are read at a time.
 const PAGE: usize = 20;
@@ -50,7 +52,11 @@ pub struct OrphanPage {
 
 /// Finds stored studies that no search counts, and deletes them.
 pub struct OrphanStudies {
-    parser: ParseReferences,
+    jobs: Jobs,
+    stored: Arc<dyn ReadStudies>,
+    studies: Arc<dyn WriteStudies>,
+    attempts: Arc<dyn ParseAttempts>,
+    duplicates: DuplicateMarking,
     failures: Failures,
     by: String,
 }
@@ -60,9 +66,17 @@ impl OrphanStudies {
     ///
     /// # Errors
     /// Returns an error if a required service is not configured.
-    pub fn over(ports: &Ports, by: String) -> Result<Self, MissingSetting> {
-        let failures = ports.engine.failures(NAME, &crate::SYSTEM)?;
-        Ok(Self { parser: ParseReferences::over(ports)?, failures, by })
+    pub fn over(ports: &Ports, system: &'static System<Ports>, by: String) -> Result<Self, MissingSetting> {
+        let stores = ports.study_stores()?;
+        Ok(Self {
+            jobs: ports.jobs()?,
+            stored: Arc::clone(&stores.read_studies),
+            studies: Arc::clone(&stores.write_studies),
+            attempts: Arc::clone(&stores.parse_attempts),
+            duplicates: DuplicateMarking::over(ports)?,
+            failures: ports.engine.failures(NAME, system)?,
+            by,
+        })
     }
 
     /// Checks the files of a page, which starts after the cursor or at the beginning.
@@ -70,7 +84,7 @@ impl OrphanStudies {
     /// # Errors
     /// Returns an error if a store is unavailable or contains a search that this version cannot read.
     pub async fn page(&self, after: Option<FileRef>) -> Result<OrphanPage, StoreError> {
-        let stored = self.parser.stored.stored_files(after, PAGE).await?;
+        let stored = self.stored.stored_files(after, PAGE).await?;
         let next = stored.last().map(|file| FileRef::new(file.search_id, file.file_id));
         let mut files = Vec::new();
         for file in stored {
@@ -86,15 +100,16 @@ impl OrphanStudies {
         let what = format!("file {} of search {}", file.file_id, file.search_id);
         self.failures.record_action(&self.by, "deleted uncounted studies", what, reason.to_string()).await?;
         let of = FileRef::new(file.search_id, file.file_id);
-        self.parser.delete_file(file.project_id, of, || false).await
+        let (studies, attempts) = (&*self.studies, &*self.attempts);
+        delete_file(studies, attempts, &self.duplicates, file.project_id, of, || false).await
     }
 
     async fn reason(&self, file: &StoredFile) -> Result<Option<OrphanReason>, StoreError> {
         let search = file.search_id;
-        let host: &dyn Host = self.parser.jobs.views.host.as_ref();
+        let host: &dyn Host = self.jobs.views.host.as_ref();
         let now = host.now();
-        let job = self.parser.latest_job(search, now).await?;
-        if self.parser.is_deleted(search, now).await? {
+        let job = self.jobs.latest(search, now).await?;
+        if is_deleted(&self.jobs, &*self.duplicates.records, search, now).await? {
             return Ok(Some(OrphanReason::DeletedSearch));
         }
         Ok(match job {
@@ -108,6 +123,6 @@ impl OrphanStudies {
 fn reason_in(job: &Job, file_id: FileId) -> Option<OrphanReason> {
     match job.files.iter().find(|file| file.file_id == file_id) {
         None => Some(OrphanReason::UnknownFile),
-        Some(file) => is_abandoned(job, file).then_some(OrphanReason::UnreadFile),
+        Some(file) => job.has_abandoned(file).then_some(OrphanReason::UnreadFile),
     }
 }
