@@ -6,12 +6,12 @@ use std::time::Duration;
 use embedded::{Call, Phase};
 use imports::JobState;
 use imports::queues::{PARSE, SAGA, UPLOADS};
-use messages::{Disposition, Message, ReceiveMessages, Received, SendMessages, Verdict, send_one};
+use messages::{Disposition, Message, ReceiveMessages, ReceivedMessage, SendMessages, Verdict, send_one};
 
 use crate::world::{CrashAt, TWO_RECORDS, VISIBILITY, World, call};
 
 /// Returns a search whose only file is stored, with its `SearchUploadSaved` received.
-async fn saved(world: &World) -> (imports::SearchId, Vec<Received>) {
+async fn saved(world: &World) -> (imports::SearchId, Vec<ReceivedMessage>) {
     let announced = world.announce(&["a.ris"]).await;
     world.run().await;
     world.upload(&announced, 0, TWO_RECORDS).await;

@@ -8,7 +8,7 @@ use embedded::{Call, Phase};
 use imports::queues::{CONTROL, PARSE, SAGA, UPLOADS};
 use imports::{FindObjects, JobState, ProjectId, ReadObject, ReadStudies, SearchId};
 use jiff::SignedDuration;
-use messages::{Disposition, Host, ReceiveMessages, Received};
+use messages::{Disposition, Host, ReceiveMessages, ReceivedMessage};
 use outbox::{ReadViews, WriteViews};
 use service::{Cancellation, Deletion, ProjectAccess};
 
@@ -151,7 +151,7 @@ impl<'a> Turns<'a> {
     }
 
     /// Handles a command for one second; returns the messages that are visible then.
-    async fn take(&self, batch: &[Received]) -> Vec<Received> {
+    async fn take(&self, batch: &[ReceivedMessage]) -> Vec<ReceivedMessage> {
         let deadline = self.world.host.now().checked_add(SignedDuration::from_secs(1)).unwrap();
         let answers = self.functions.behind(&PARSE).consume(&deliveries(batch), Some(deadline)).await;
         assert_eq!(answers, [Disposition::Acknowledge]);
@@ -161,7 +161,7 @@ impl<'a> Turns<'a> {
 
     /// Starts a search whose file is read and whose studies are partly marked; returns the command that continues the
     /// marking.
-    async fn begin(&self, file: &str) -> (SearchId, Vec<Received>) {
+    async fn begin(&self, file: &str) -> (SearchId, Vec<ReceivedMessage>) {
         let (announced, parse) = commands(self.world, &[("a.ris", file)]).await;
         let reading_on = self.take(&parse).await;
         assert_eq!(body(&reading_on[0]).name, "StartParsing", "some of its studies are marked");

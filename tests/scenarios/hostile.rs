@@ -9,7 +9,7 @@ use imports::queues::{CONTROL, PARSE, PARSE_DEAD, PARSE_UNREADABLE, SAGA, SAGA_D
 use imports::{JobState, Manifest, ProjectId, SearchEvent, SearchId};
 use jiff::Timestamp;
 use messages::{
-    Backoff, Disposition, Host, Message, MessageId, Payload, Queue, ReceiveMessages, Received, Token,
+    Backoff, Disposition, Host, Message, MessageId, Payload, Queue, ReceiveMessages, ReceivedMessage, Token,
     Verdict, messages, send_one,
 };
 use outbox::session::{SettleSession, control_message};
@@ -143,7 +143,11 @@ fn of_a_later_release(message: &Message) -> Message {
 }
 
 /// Sends messages to a queue and delivers them once.
-async fn delivered(world: &World, queue: &Queue, messages: &[Message]) -> Vec<(Received, Disposition)> {
+async fn delivered(
+    world: &World,
+    queue: &Queue,
+    messages: &[Message],
+) -> Vec<(ReceivedMessage, Disposition)> {
     for message in messages {
         send_one(world.store(), message, queue.clone(), Duration::ZERO).await.unwrap();
     }
@@ -244,7 +248,7 @@ async fn newer_messages_wait_for_upgrade() {
     let upgraded = world.backend.ports.engine.run(functions::run_saga::NAME, NextRelease).unwrap();
     world.host.advance(Duration::from_secs(240));
     let batch = world.take(&SAGA).await;
-    let ours: Vec<Received> = batch
+    let ours: Vec<ReceivedMessage> = batch
         .into_iter()
         .filter(|received| received.delivery.body.contains(&announced.search_id.to_string()))
         .collect();

@@ -18,7 +18,7 @@ use imports::{
     WriteBatching, WriteStudies,
 };
 use jiff::{SignedDuration, Timestamp};
-use messages::{Consumer, Disposition, Host, ReceiveMessages, Received, StoreError};
+use messages::{Consumer, Disposition, Host, ReceiveMessages, ReceivedMessage, StoreError};
 use references::{READER_VERSION, work};
 use service::AnnouncedSearch;
 use testing::ManualHost;
@@ -125,7 +125,10 @@ pub(crate) fn recording(world: &World, fails: Option<usize>) -> (Arc<dyn Consume
 }
 
 /// Creates a search and receives its parse commands.
-pub(crate) async fn commands(world: &World, files: &[(&str, &str)]) -> (AnnouncedSearch, Vec<Received>) {
+pub(crate) async fn commands(
+    world: &World,
+    files: &[(&str, &str)],
+) -> (AnnouncedSearch, Vec<ReceivedMessage>) {
     let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
     let announced = world.announce(&names).await;
     for (index, (_, content)) in files.iter().enumerate() {
@@ -140,7 +143,7 @@ fn is_retried(answers: &[Disposition]) -> bool {
 }
 
 /// Returns `true` if the store of processed messages contains a command.
-async fn is_remembered(world: &World, command: &Received) -> bool {
+async fn is_remembered(world: &World, command: &ReceivedMessage) -> bool {
     let message = messages::Message::decode(&command.delivery.body).unwrap();
     let token = message.reply_token.unwrap();
     let key = format!("{}:{}:{token}", parse_references::NAME, message.id);

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use imports::queues::{PARSE, SAGA, UPLOADS};
-use messages::{Message, Received, Traceparent};
+use messages::{Message, ReceivedMessage, Traceparent};
 use tower::ServiceExt;
 use uuid::Uuid;
 
@@ -11,7 +11,7 @@ use crate::api::api;
 use crate::world::{TWO_RECORDS, World};
 
 /// Returns the received message with this name, and the span named as its parent.
-fn find(received: &[Received], name: &str) -> (Message, Traceparent) {
+fn find(received: &[ReceivedMessage], name: &str) -> (Message, Traceparent) {
     let mut messages = received.iter().map(|received| Message::decode(&received.delivery.body).unwrap());
     let message = messages.find(|message| message.body.name == name).expect(name);
     let parent = message.traceparent.as_deref().and_then(Traceparent::parse).expect("it is in a trace");

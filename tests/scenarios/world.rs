@@ -17,7 +17,7 @@ use imports::{
 };
 use messages::{
     Body, Consumer, Delivery, Disposition, Host, Message, MessageId, Outgoing, Queue, QueueSpec,
-    ReceiveMessages, Received, SendMessages,
+    ReceiveMessages, ReceivedMessage, SendMessages,
 };
 use outbox::DispatchOutbox;
 use saga::{Document, Failures, ReadDocuments};
@@ -189,7 +189,7 @@ impl World {
     }
 
     /// Receives all messages that a queue can deliver now.
-    pub(crate) async fn take(&self, queue: &Queue) -> Vec<Received> {
+    pub(crate) async fn take(&self, queue: &Queue) -> Vec<ReceivedMessage> {
         let mut all = Vec::new();
         loop {
             let batch = self.store().receive(queue, 10, VISIBILITY).await.unwrap();
@@ -201,7 +201,7 @@ impl World {
     }
 
     /// Handles a batch with the consumer of its queue, and reports the results to the queue.
-    pub(crate) async fn deliver(&self, queue: &Queue, batch: &[Received]) -> Vec<Disposition> {
+    pub(crate) async fn deliver(&self, queue: &Queue, batch: &[ReceivedMessage]) -> Vec<Disposition> {
         let dispositions = call(&self.functions, queue, batch).await;
         for (received, disposition) in batch.iter().zip(&dispositions) {
             self.store().answer(queue, &received.receipt, disposition).await.unwrap();
@@ -275,17 +275,21 @@ impl World {
 }
 
 /// Handles a batch with the consumer of its queue.
-pub(crate) async fn call(functions: &Functions, queue: &Queue, batch: &[Received]) -> Vec<Disposition> {
+pub(crate) async fn call(
+    functions: &Functions,
+    queue: &Queue,
+    batch: &[ReceivedMessage],
+) -> Vec<Disposition> {
     functions.behind(queue).consume(&deliveries(batch), None).await
 }
 
 /// Converts a batch to the input of a function.
-pub(crate) fn deliveries(batch: &[Received]) -> Vec<Delivery> {
+pub(crate) fn deliveries(batch: &[ReceivedMessage]) -> Vec<Delivery> {
     batch.iter().map(|received| received.delivery.clone()).collect()
 }
 
 /// Parses the body of a received message.
-pub(crate) fn body(received: &Received) -> Body {
+pub(crate) fn body(received: &ReceivedMessage) -> Body {
     Message::decode(&received.delivery.body).unwrap().body
 }
 

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use messages::queue::MAX_BATCH;
 use messages::{
     Consumer, DecisionSink, Delivery, Depth, Disposition, Host, Message, Queue, QueueSpec, ReceiveMessages,
-    Received, Reporter, StoreError,
+    ReceivedMessage, Reporter, StoreError,
 };
 use outbox::DispatchOutbox;
 use outbox::session::CONTROL;
@@ -475,7 +475,7 @@ impl Pump {
         Ok(batch.len())
     }
 
-    async fn receive(&self, queue: &Queue, spec: &QueueSpec) -> Result<Vec<Received>, StoreError> {
+    async fn receive(&self, queue: &Queue, spec: &QueueSpec) -> Result<Vec<ReceivedMessage>, StoreError> {
         let visibility = self.visibility.unwrap_or_else(|| visibility(spec));
         let mut batch = self.source.receive(queue, spec.batch_size, visibility).await?;
         // With more messages to choose from, the order can differ more from the sent one.
@@ -501,7 +501,7 @@ impl Pump {
         &self,
         queue: &Queue,
         consumer: &QueueConsumer,
-        batch: &[Received],
+        batch: &[ReceivedMessage],
     ) -> Result<(), StoreError> {
         let deliveries: Vec<Delivery> = batch.iter().map(|received| received.delivery.clone()).collect();
         let mut dispositions = Vec::new();

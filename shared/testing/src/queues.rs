@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use messages::queue::MAX_BATCH;
 use messages::{
-    Disposition, Host, InspectQueues, Outgoing, Queue, QueueSpec, ReceiveMessages, Received, SendMessages,
-    StoreError,
+    Disposition, Host, InspectQueues, Outgoing, Queue, QueueSpec, ReceiveMessages, ReceivedMessage,
+    SendMessages, StoreError,
 };
 
 use crate::{CheckResult, sample};
@@ -85,7 +85,7 @@ impl Ports<'_> {
         queue: &Queue,
         expected: usize,
         visibility: Duration,
-    ) -> Result<Vec<Received>, StoreError> {
+    ) -> Result<Vec<ReceivedMessage>, StoreError> {
         let mut received = Vec::new();
         for _ in 0..TRIES.max(expected) {
             if received.len() >= expected {
@@ -97,7 +97,7 @@ impl Ports<'_> {
         Ok(received)
     }
 
-    async fn one(&self, queue: &Queue, visibility: Duration) -> Result<Received, StoreError> {
+    async fn one(&self, queue: &Queue, visibility: Duration) -> Result<ReceivedMessage, StoreError> {
         let mut received = self.receive(queue, 1, visibility).await?;
         assert_eq!(received.len(), 1, "nothing arrived in queue {queue}");
         Ok(received.remove(0))

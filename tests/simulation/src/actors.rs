@@ -6,7 +6,7 @@ use std::time::Duration;
 use dedup::ledger::NoLedger;
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
-use messages::{Delivery, Disposition, Host, Received};
+use messages::{Delivery, Disposition, Host, ReceivedMessage};
 use outbox::session::CONTROL;
 use saga::Partitions;
 use saga::failures::{FailureStatus, Retry, Selection};
@@ -260,7 +260,7 @@ fn deadline(port: &Port) -> Option<Timestamp> {
 }
 
 /// Answers the deliveries of a batch. A message without an answer becomes visible again after its timeout.
-async fn answer(port: &Port, queue: usize, batch: &[Received], answers: Vec<Disposition>) {
+async fn answer(port: &Port, queue: usize, batch: &[ReceivedMessage], answers: Vec<Disposition>) {
     if answers.len() != batch.len() {
         let detail = || format!("{} answers to {} deliveries", answers.len(), batch.len());
         port.perform(|world| world.violate(Invariant::Answers, detail));

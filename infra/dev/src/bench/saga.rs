@@ -19,8 +19,8 @@ use futures::future::try_join_all;
 use imports::queues::{EVENTS, PARSE, QUEUES, SAGA};
 use imports::{FileRef, ParseCommand, SearchId};
 use messages::{
-    Consumer, Delivery, Disposition, Host, Message, MessageId, Outgoing, Queue, ReceiveMessages, Received,
-    SendMessages,
+    Consumer, Delivery, Disposition, Host, Message, MessageId, Outgoing, Queue, ReceiveMessages,
+    ReceivedMessage, SendMessages,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -186,7 +186,7 @@ impl Bench {
     }
 
     /// Receives from a queue until everything is done, or nothing happens for a long time.
-    async fn receive(&self, queue: &Queue) -> anyhow::Result<Vec<Received>> {
+    async fn receive(&self, queue: &Queue) -> anyhow::Result<Vec<ReceivedMessage>> {
         let mut signal = self.store.message_signal();
         let waits_since = Instant::now();
         while !self.is_done() && waits_since.elapsed() < STALL {
@@ -199,7 +199,12 @@ impl Bench {
         Ok(Vec::new())
     }
 
-    async fn answer(&self, queue: &Queue, batch: &[Received], answers: &[Disposition]) -> anyhow::Result<()> {
+    async fn answer(
+        &self,
+        queue: &Queue,
+        batch: &[ReceivedMessage],
+        answers: &[Disposition],
+    ) -> anyhow::Result<()> {
         let answered = batch
             .iter()
             .zip(answers)

@@ -55,7 +55,7 @@ pub use observe::{DecisionRecord, DecisionSink, Metric, RecordedVerdict, Reporte
 pub use panics::PanicError;
 pub use payload::{EventTypes, Kind, Payload, ReadError};
 pub use queue::{
-    Depth, InspectQueues, Outgoing, Presence, Queue, QueueSpec, ReceiveMessages, Received, SendError,
+    Depth, InspectQueues, Outgoing, Presence, Queue, QueueSpec, ReceiveMessages, ReceivedMessage, SendError,
     SendMessages, send_one,
 };
 pub use reply_address::ReplyAddress;

@@ -169,7 +169,7 @@ impl SendError {
 
 /// A delivery and its receipt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Received {
+pub struct ReceivedMessage {
     /// Valid until the visibility timeout ends.
     pub receipt: String,
     /// The delivery.
@@ -190,7 +190,7 @@ pub trait ReceiveMessages: Send + Sync {
         queue: &Queue,
         max: usize,
         visibility: Duration,
-    ) -> Result<Vec<Received>, StoreError>;
+    ) -> Result<Vec<ReceivedMessage>, StoreError>;
 
     /// Applies the handler's answer to a received message. An expired receipt has no effect.
     ///

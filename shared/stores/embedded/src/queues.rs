@@ -11,8 +11,8 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use messages::queue::MAX_BATCH;
 use messages::{
-    Delivery, Disposition, MessageId, Outgoing, PartitionKey, Queue, QueueSpec, ReceiveMessages, Received,
-    SendError, SendMessages, StoreError,
+    Delivery, Disposition, MessageId, Outgoing, PartitionKey, Queue, QueueSpec, ReceiveMessages,
+    ReceivedMessage, SendError, SendMessages, StoreError,
 };
 use rusqlite::{Connection, OptionalExtension, named_params, params};
 
@@ -97,7 +97,7 @@ impl ReceiveMessages for Store {
         queue: &Queue,
         max: usize,
         visibility: Duration,
-    ) -> Result<Vec<Received>, StoreError> {
+    ) -> Result<Vec<ReceivedMessage>, StoreError> {
         let doing = format!("receiving from queue {queue}");
         let (queue, now) = (self.known(queue, &doing)?, self.now());
         let request = Request { queue, max: max.min(MAX_BATCH), now, until: later(now, visibility) };
@@ -141,7 +141,7 @@ struct Request {
     until: Timestamp,
 }
 
-fn receive(db: &Connection, request: &Request) -> Result<Vec<Received>, Fault> {
+fn receive(db: &Connection, request: &Request) -> Result<Vec<ReceivedMessage>, Fault> {
     let queue = request.queue.queue.name();
     fair_queueing::put_overdue_back(db, queue, request.now)?;
     loop {
@@ -165,7 +165,7 @@ fn serve(
     db: &Connection,
     request: &Request,
     group: Group<'_>,
-    received: &mut Vec<Received>,
+    received: &mut Vec<ReceivedMessage>,
 ) -> Result<(), Fault> {
     let room = request.max - received.len();
     let mut waiting = fair_queueing::waiting(db, group, room + 1)?;
@@ -190,13 +190,13 @@ fn exhausted(request: &Request, message: &PendingAck) -> Option<&'static Queue> 
     request.queue.dead_letters.as_ref().filter(|_| message.receive_count >= limit)
 }
 
-fn take(db: &Connection, request: &Request, message: PendingAck) -> Result<Received, Fault> {
+fn take(db: &Connection, request: &Request, message: PendingAck) -> Result<ReceivedMessage, Fault> {
     let receive_count = message.receive_count.saturating_add(1);
     db.prepare_cached(
         "UPDATE message SET receive_count = ?2, held = 1, turn = NULL, visible_at = ?3 WHERE seq = ?1",
     )?
     .execute(params![message.seq, receive_count, nanos(request.until)])?;
-    Ok(Received {
+    Ok(ReceivedMessage {
         receipt: format!("{}:{receive_count}", message.seq),
         delivery: Delivery { record_id: message.seq.to_string(), body: message.body, receive_count },
         reason: message.reason,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use messages::{Disposition, Outgoing, PartitionKey, Received};
+use messages::{Disposition, Outgoing, PartitionKey, ReceivedMessage};
 
 use super::{LONG, Ports, VISIBILITY, retry};
 use crate::{CheckResult, sample};
@@ -33,7 +33,7 @@ impl Ports<'_> {
         Ok(sent)
     }
 
-    async fn next(&self) -> Result<Received, messages::StoreError> {
+    async fn next(&self) -> Result<ReceivedMessage, messages::StoreError> {
         self.one(&self.queue, LONG).await
     }
 }

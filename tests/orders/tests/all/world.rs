@@ -9,7 +9,7 @@ use embedded::{Settings, Store};
 use local::DuplicatingSender;
 use messages::{
     Body, Consumer, Delivery, Disposition, Message, MessageId, PartitionKey, Queue, ReceiveMessages,
-    Received, Token, Verdict, send_one,
+    ReceivedMessage, Token, Verdict, send_one,
 };
 use orders::shop::{Shop, partition};
 use orders::{Order, QUEUES, SYSTEM};
@@ -67,11 +67,11 @@ impl World {
     }
 
     /// Returns the messages that a queue delivers now, up to a batch.
-    pub(crate) async fn take(&self, queue: &Queue) -> Vec<Received> {
+    pub(crate) async fn take(&self, queue: &Queue) -> Vec<ReceivedMessage> {
         self.store.receive(queue, 10, Duration::from_secs(60)).await.unwrap()
     }
 
-    pub(crate) async fn deliver(&self, queue: &Queue, batch: &[Received]) -> Vec<Disposition> {
+    pub(crate) async fn deliver(&self, queue: &Queue, batch: &[ReceivedMessage]) -> Vec<Disposition> {
         let deliveries: Vec<Delivery> = batch.iter().map(|received| received.delivery.clone()).collect();
         let said = self.behind[queue].consume(&deliveries, None).await;
         for (received, disposition) in batch.iter().zip(&said) {
@@ -132,6 +132,6 @@ impl World {
 }
 
 /// Returns the messages of a batch.
-pub(crate) fn messages(batch: &[Received]) -> Vec<Message> {
+pub(crate) fn messages(batch: &[ReceivedMessage]) -> Vec<Message> {
     batch.iter().map(|received| Message::decode(&received.delivery.body).unwrap()).collect()
 }

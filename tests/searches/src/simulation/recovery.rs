@@ -73,7 +73,9 @@ async fn compare_decided(after: &AfterRestore) -> bool {
 
 /// Runs `check --delete` once. Returns `false` if it has to be repeated.
 pub(super) async fn check_stored(ports: Ports, access: Access<Outside>) -> bool {
-    let Ok(check) = OrphanStudies::over(&ports, &functions::SYSTEM, OPERATOR.to_owned()) else { return false };
+    let Ok(check) = OrphanStudies::over(&ports, &functions::SYSTEM, OPERATOR.to_owned()) else {
+        return false;
+    };
     let (mut after, mut orphans) = (None::<FileRef>, Vec::new());
     loop {
         let Ok(page) = check.page(after).await else { return false };

@@ -1,6 +1,6 @@
 //! The effects of unreadable records on the world.
 
-use messages::{Disposition, Message, MessageId, PartitionKey, Received, StoreError};
+use messages::{Disposition, Message, MessageId, PartitionKey, ReceivedMessage, StoreError};
 use saga::{Document, LoadResult};
 
 use super::{
@@ -118,7 +118,12 @@ impl World {
     }
 
     /// An unreadable record waits or is set aside without affecting records in the same delivery.
-    pub(crate) fn check_neighbours(&mut self, queue: usize, batch: &[Received], answers: &[Disposition]) {
+    pub(crate) fn check_neighbours(
+        &mut self,
+        queue: usize,
+        batch: &[ReceivedMessage],
+        answers: &[Disposition],
+    ) {
         for (received, answer) in batch.iter().zip(answers) {
             let body = &received.delivery.body;
             let wrong = match answer {

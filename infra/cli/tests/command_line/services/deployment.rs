@@ -13,8 +13,8 @@ use imports::queues::{CONTROL, PARSE, PARSE_DEAD, SAGA, UPLOADS};
 use imports::{ProjectId, SearchId};
 use jiff::{SignedDuration, Timestamp};
 use messages::{
-    Consumer, DecisionRecord, DecisionSink, Delivery, Host, Queue, QueueSpec, ReceiveMessages, Received,
-    StoreError, Verdict,
+    Consumer, DecisionRecord, DecisionSink, Delivery, Host, Queue, QueueSpec, ReceiveMessages,
+    ReceivedMessage, StoreError, Verdict,
 };
 use outbox::DispatchOutbox;
 use saga::failures::{Failure, FailureStatus, Selection};
@@ -209,7 +209,7 @@ impl Deployment {
         Ok(self.handle(queue, batch).await?)
     }
 
-    async fn handle(&self, queue: &Queue, batch: Vec<Received>) -> Result<usize, StoreError> {
+    async fn handle(&self, queue: &Queue, batch: Vec<ReceivedMessage>) -> Result<usize, StoreError> {
         let deliveries: Vec<Delivery> = batch.iter().map(|received| received.delivery.clone()).collect();
         let said = self.consumers[queue].consume(&deliveries, None).await;
         assert_eq!(said.len(), batch.len(), "each delivery is answered");

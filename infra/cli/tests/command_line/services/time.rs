@@ -9,7 +9,7 @@ use aws::queues::{Receipt, Sqs};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use jiff::{SignedDuration, Timestamp};
 use messages::{
-    Disposition, Host, Outgoing, Queue, QueueSpec, ReceiveMessages, Received, SendError, SendMessages,
+    Disposition, Host, Outgoing, Queue, QueueSpec, ReceiveMessages, ReceivedMessage, SendError, SendMessages,
     StoreError,
 };
 use testing::ManualHost;
@@ -104,7 +104,7 @@ impl ReceiveMessages for InjectedTime {
         queue: &Queue,
         max: usize,
         visibility: Duration,
-    ) -> Result<Vec<Received>, StoreError> {
+    ) -> Result<Vec<ReceivedMessage>, StoreError> {
         self.catch_up().await?;
         let received = self.sqs.receive(queue, max, MAX_VISIBILITY).await?;
         let until = self.after(visibility);

@@ -7,8 +7,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use messages::queue::MAX_BATCH;
 use messages::{
-    Disposition, InspectQueues, MessageId, Metric, Queue, ReceiveMessages, Received, Reporter, SendMessages,
-    StoreError,
+    Disposition, InspectQueues, MessageId, Metric, Queue, ReceiveMessages, ReceivedMessage, Reporter,
+    SendMessages, StoreError,
 };
 use outbox::{Entry, EntryResult, InspectOutbox, Owner};
 
@@ -317,7 +317,7 @@ async fn poisoned(outbox: &dyn InspectOutbox, after: Option<&str>) -> Result<Opt
     Ok(Some((entries.collect(), last)))
 }
 
-fn dead_letter(received: &Received, dead: &Queue, source: &Queue) -> FailureReport {
+fn dead_letter(received: &ReceivedMessage, dead: &Queue, source: &Queue) -> FailureReport {
     FailureReport {
         origin: Origin::DeadLetter { queue: dead.clone(), source: source.clone() },
         body: received.delivery.body.clone(),

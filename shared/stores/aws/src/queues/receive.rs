@@ -8,7 +8,7 @@ use aws_sdk_sqs::error::ProvideErrorMetadata;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
 use jiff::{SignedDuration, Timestamp};
 use messages::queue::MAX_BATCH;
-use messages::{Delivery, Disposition, Queue, QueueSpec, ReceiveMessages, Received, StoreError};
+use messages::{Delivery, Disposition, Queue, QueueSpec, ReceiveMessages, ReceivedMessage, StoreError};
 
 use crate::queues::Sqs;
 use crate::queues::attributes::{Attributes, REASON};
@@ -37,7 +37,7 @@ impl ReceiveMessages for Sqs {
         queue: &Queue,
         max: usize,
         visibility: Duration,
-    ) -> Result<Vec<Received>, StoreError> {
+    ) -> Result<Vec<ReceivedMessage>, StoreError> {
         if max == 0 {
             return Ok(Vec::new());
         }
@@ -180,7 +180,7 @@ fn received(
     message: Message,
     until: Timestamp,
     has_dead_letter_queue: bool,
-) -> Result<Received, serde_json::Error> {
+) -> Result<ReceivedMessage, serde_json::Error> {
     let count = message
         .attributes
         .as_ref()
@@ -195,7 +195,7 @@ fn received(
     };
     let attributes = message.message_attributes.unwrap_or_default();
     let reason = attributes.get(REASON).and_then(|reason| reason.string_value.clone());
-    Ok(Received {
+    Ok(ReceivedMessage {
         receipt: receipt.text()?,
         delivery: Delivery {
             record_id: message.message_id.unwrap_or_default(),

@@ -34,7 +34,7 @@ fn message(partition: u128, visible_at: i64) -> QueuedMessage {
     }
 }
 
-fn take_from(db: &Connection, spec: &'static QueueSpec, max: usize, now: i64) -> Vec<Received> {
+fn take_from(db: &Connection, spec: &'static QueueSpec, max: usize, now: i64) -> Vec<ReceivedMessage> {
     receive(db, &Request { queue: spec, max, now: at(now), until: at(now + 5) }).unwrap()
 }
 
@@ -77,7 +77,7 @@ fn first_waiting_message_of_group_has_turn() {
             9 if draw(&mut seed, 20) == 0 => drop(put_all_back(&db, at(now)).unwrap()),
             _ if held.is_empty() => {}
             _ => {
-                let received: Received = held.swap_remove(draw(&mut seed, held.len() as u64) as usize);
+                let received: ReceivedMessage = held.swap_remove(draw(&mut seed, held.len() as u64) as usize);
                 let receipt = ReceiptClaim::parse(&QUEUES[0], &received.receipt, at(now)).unwrap();
                 let after = Duration::from_secs(draw(&mut seed, 8));
                 let disposition = match draw(&mut seed, 4) {

@@ -5,7 +5,8 @@ use std::time::Duration;
 use imports::queues;
 use messages::Depth;
 use messages::{
-    Disposition, Outgoing, Queue, QueueSpec, ReceiveMessages, Received, SendError, SendMessages, StoreError,
+    Disposition, Outgoing, Queue, QueueSpec, ReceiveMessages, ReceivedMessage, SendError, SendMessages,
+    StoreError,
 };
 use testing::sample;
 
@@ -26,7 +27,7 @@ async fn send(depot: &Depot, queue: Queue, delay_s: u64) -> Result<Outgoing, Sen
     Ok(outgoing)
 }
 
-async fn receive(depot: &Depot, queue: &Queue) -> Result<Vec<Received>, StoreError> {
+async fn receive(depot: &Depot, queue: &Queue) -> Result<Vec<ReceivedMessage>, StoreError> {
     depot.store.receive(queue, 10, VISIBILITY).await
 }
 

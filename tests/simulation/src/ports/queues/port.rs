@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use messages::{
     Delivery, Depth, Disposition, InspectQueues, Message, Outgoing, Queue, QueueSpec, ReceiveMessages,
-    Received, SendError, SendMessages, StoreError,
+    ReceivedMessage, SendError, SendMessages, StoreError,
 };
 use saga::runner::LAST_POSTPONED_DELIVERY;
 
@@ -21,7 +21,7 @@ use crate::world::World;
 
 impl Port {
     /// Waits for up to `max` messages.
-    pub(crate) async fn receive_some(&self, queue: usize, max: usize) -> Vec<Received> {
+    pub(crate) async fn receive_some(&self, queue: usize, max: usize) -> Vec<ReceivedMessage> {
         loop {
             self.stop_at(Kind::Receive(queue), 0).await;
             let received = self.perform(|world| {
@@ -45,7 +45,7 @@ impl Port {
 }
 
 impl World {
-    fn receive(&mut self, queue: usize, max: usize) -> Vec<Received> {
+    fn receive(&mut self, queue: usize, max: usize) -> Vec<ReceivedMessage> {
         let now = self.now;
         let copies = self.queues.queues[queue].copies.iter().enumerate();
         let mut visible: Vec<usize> =
@@ -59,7 +59,7 @@ impl World {
         taken.into_iter().filter_map(|seq| self.take(queue, seq)).collect()
     }
 
-    fn take(&mut self, queue: usize, seq: u64) -> Option<Received> {
+    fn take(&mut self, queue: usize, seq: u64) -> Option<ReceivedMessage> {
         let (now, again) = (self.now, self.copies() > 1);
         let again_at = now + if again { self.rng.below(70_000) } else { 0 };
         let is_postponed = self.postpones_for_the_last_time(queue, seq) || self.is_for_paused(queue, seq);
@@ -83,7 +83,7 @@ impl World {
         }
         let body = self.delivered(&copy.body, copy.is_later);
         let delivery = Delivery { record_id: seq.to_string(), body, receive_count };
-        Some(Received { receipt: format!("{seq}:{receive_count}"), delivery, reason: None })
+        Some(ReceivedMessage { receipt: format!("{seq}:{receive_count}"), delivery, reason: None })
     }
 
     /// Returns `true` if the next receipt of a copy is the last one at which the engine postpones it, and the saga still
@@ -211,7 +211,12 @@ impl SendMessages for Port {
 /// For functions that receive messages themselves. Functions with an event source receive batches from it.
 #[async_trait]
 impl ReceiveMessages for Port {
-    async fn receive(&self, queue: &Queue, max: usize, _: Duration) -> Result<Vec<Received>, StoreError> {
+    async fn receive(
+        &self,
+        queue: &Queue,
+        max: usize,
+        _: Duration,
+    ) -> Result<Vec<ReceivedMessage>, StoreError> {
         let queue = queue.clone();
         let receive = move |world: &mut World| {
             let place = world.queues.place(&queue);
