@@ -85,6 +85,7 @@ const COMMON: &[Path] = &[
             "authors.*.full_name",
             "authors.authors.*.full_name",
             "author.*.name",
+            "author",
         ],
     ),
     (
@@ -252,6 +253,8 @@ pub(super) fn read(item: &Map<String, Value>) -> Option<Draft<'static>> {
 /// The paths of the database that an object belongs to, and its name.
 fn shape(item: &Map<String, Value>) -> Option<(&'static [Path], &'static str)> {
     let has = |name: &str| item.contains_key(name);
+    // The fields of a BibTeX entry, with all authors in one text. CSL-JSON has a list of them, and `issued`.
+    let is_entry = has("year") && item.get("author").is_some_and(Value::is_string);
     let shapes: [(bool, &'static [Path], &'static str); 10] = [
         (has("authorships") || (has("display_name") && has("ids")), OPEN_ALEX, "OpenAlex"),
         (has("protocolSection"), CLINICAL_TRIALS, "ClinicalTrials.gov"),
@@ -262,7 +265,7 @@ fn shape(item: &Map<String, Value>) -> Option<(&'static [Path], &'static str)> {
         (has("paperId"), SEMANTIC_SCHOLAR, "Semantic Scholar"),
         (has("ItemId") && has("Title"), EPPI_REVIEWER, ""),
         (has("dc:title"), SCOPUS, "Scopus"),
-        (has("title") && has("authors") && !has("author"), COMMON, ""),
+        (has("title") && ((has("authors") && !has("author")) || is_entry), COMMON, ""),
     ];
     shapes.into_iter().find(|(fits, ..)| *fits).map(|(_, paths, database)| (paths, database))
 }

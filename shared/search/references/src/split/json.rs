@@ -12,7 +12,7 @@ use super::{PartKind, Splitter, Step};
 use crate::Format;
 
 /// The names of lists, and of objects around them.
-const LISTS: [&[u8]; 20] = [
+const LISTS: [&[u8]; 21] = [
     b"message",
     b"items",
     b"results",
@@ -33,6 +33,7 @@ const LISTS: [&[u8]; 20] = [
     b"entry",
     b"collection",
     b"articles",
+    b"papers",
 ];
 /// The name of the list of numbers that precedes the summaries of PubMed, which are values under these numbers.
 const NUMBERS: &[u8] = b"uids";

@@ -327,3 +327,23 @@ fn database_in_source_column_is_not_a_journal() {
     assert_eq!((found[0].journal.as_deref(), found[1].journal.as_deref()), (None, Some("J Tests")));
     assert_eq!(found[0].extra["Source"], ["Scopus"]);
 }
+
+#[test]
+fn entries_of_bibtex_as_json_are_read() {
+    let entry = r#"{"title": "A trial", "author": "Roe, Ann and Doe, Bob", "year": "2020", "journal": "J Tests",
+        "volume": "3", "number": "2", "pages": "1--9", "doi": "10.5555/a", "ENTRYTYPE": "article"}"#;
+    for file in
+        [format!("[{entry}]"), format!(r#"{{"roe2020": {entry}}}"#), format!(r#"{{"papers": [{entry}]}}"#)]
+    {
+        let found = references(&file).remove(0);
+        assert_eq!(
+            (&found.authors[..], found.year),
+            (&["Roe, Ann".to_owned(), "Doe, Bob".to_owned()][..], Some(2020))
+        );
+        assert_eq!((found.journal.as_deref(), found.issue.as_deref()), (Some("J Tests"), Some("2")));
+        assert_eq!(
+            (found.doi.as_deref(), found.extra["ENTRYTYPE"][0].as_str()),
+            (Some("10.5555/a"), "article")
+        );
+    }
+}
