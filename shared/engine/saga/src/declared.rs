@@ -29,7 +29,8 @@ impl fmt::Display for WrongTable {
 impl std::error::Error for WrongTable {}
 
 impl<P> System<P> {
-    /// Checks the table: names are unique, and every queue that is mentioned is specified.
+    /// Checks the table: names are unique, every queue that is mentioned is specified, and a function is behind every
+    /// queue with a consumer. A queue that another application reads is specified without a consumer.
     ///
     /// # Errors
     /// Returns all faults.
@@ -59,7 +60,13 @@ impl<P> System<P> {
         for name in repeated(names) {
             faults.push(format!("queue {name} is specified more than once"));
         }
-        for QueueSpec { queue, dead_letters, receive_limit, events, .. } in self.queues {
+        for QueueSpec { queue, dead_letters, receive_limit, events, batch_size, .. } in self.queues {
+            let mut sources = self.functions.iter().filter_map(|function| function.source.queue());
+            if *batch_size > 0 && !sources.any(|source| source == queue) {
+                faults.push(format!(
+                    "queue {queue} is specified with a consumer, and no function is behind it"
+                ));
+            }
             if let Some(sent_to) = events.map(|events| events.queue()).filter(|sent_to| sent_to != queue) {
                 faults.push(format!("queue {queue} declares events that are sent to {sent_to}"));
             }
@@ -217,7 +224,8 @@ mod tests {
 
     #[test]
     fn correct_table_has_no_faults() {
-        static QUEUES: [QueueSpec; 2] = [QueueSpec::standard(WORK, DEAD), QueueSpec::without_consumer(DEAD)];
+        static QUEUES: [QueueSpec; 2] =
+            [QueueSpec::without_consumer(WORK), QueueSpec::without_consumer(DEAD)];
         static ORDERS: Function<()> = function(Source::Requests, WORKS);
         static SYSTEM: System<()> = System { name: "fresh-orders-2", queues: &QUEUES, functions: &[&ORDERS] };
         assert_eq!(SYSTEM.check(), Ok(()));
@@ -241,6 +249,7 @@ mod tests {
             "queue saga has a dead-letter queue and no receive limit",
             "saga-dead, the dead-letter queue of mail, is not specified",
             "queue mail declares events that are sent to saga",
+            "queue mail is specified with a consumer, and no function is behind it",
             "function orders is declared more than once",
             "queue saga has more than one function",
             "orders sends to work, which is not specified",
