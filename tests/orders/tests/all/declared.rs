@@ -5,7 +5,9 @@ use std::sync::Arc;
 use local::{FaultInjection, OpenRunnerError, Runner};
 use messages::Queue;
 use orders::shop::partition;
-use orders::{Command, DISPATCH_OUTBOX, News, Orders, QUEUES, SYSTEM, WAREHOUSE, WAREHOUSE_FUNCTION};
+use orders::{
+    Command, DISPATCH_OUTBOX, News, Orders, QUEUES, SYSTEM, WAREHOUSE, WAREHOUSE_FAULTS, WAREHOUSE_FUNCTION,
+};
 use saga::{Engine, Function, SAGA, Service, Source, System};
 use tempfile::TempDir;
 use testing::ManualHost;
@@ -25,7 +27,7 @@ static SAGA_FUNCTION: Function<Engine> = Function {
 static INCOMPLETE: System<Engine> = System {
     name: SYSTEM.name,
     queues: &QUEUES,
-    functions: &[&SAGA_FUNCTION, &WAREHOUSE_FUNCTION, &DISPATCH_OUTBOX],
+    functions: &[&SAGA_FUNCTION, &WAREHOUSE_FUNCTION, &WAREHOUSE_FAULTS, &DISPATCH_OUTBOX],
 };
 
 async fn open(
