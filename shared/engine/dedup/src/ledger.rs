@@ -190,6 +190,9 @@ pub async fn ask(ledger: &dyn ClaimPartition, claim: Claim) -> Result<(Claim, Ad
 
 /// Like [`ask`]. `at` returns the claim that follows a refusal, for its fence and expiry.
 ///
+/// A refusal because of the fence may be the answer to a copy of a claim that was granted: the store's client sends a
+/// request again if its answer is late. If the lease of that grant has ended, other attempts may use its tokens.
+///
 /// # Errors
 /// As [`ask`].
 pub async fn ask_with(

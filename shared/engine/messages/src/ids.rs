@@ -68,6 +68,14 @@ impl PartitionKey {
     }
 }
 
+impl AttemptId {
+    /// Returns the attempt that follows this one if its claim was refused and is made again at another fence.
+    #[must_use]
+    pub fn at_fence(self, fence: u64) -> Self {
+        Self(Uuid::new_v5(&self.0, &fence.to_be_bytes()))
+    }
+}
+
 impl MessageId {
     /// Returns the id of the `index`-th message that this one causes.
     ///

@@ -186,7 +186,7 @@ impl<S: Saga> Runner<S> {
     async fn ask(&self, claim: Claim) -> ClaimAnswer {
         self.count_calls(1);
         let fence = claim.fence;
-        let answered = ledger::ask(self.ports.ledger.as_ref(), claim).await;
+        let answered = ledger::ask_with(self.ports.ledger.as_ref(), claim, admission::claim_at).await;
         // The document holds the latest fence, unless an attempt in between claimed the partition and stored nothing.
         // In that case the claim took a second call.
         let was_moved = answered.as_ref().is_ok_and(|(claim, _)| claim.fence != fence);
@@ -223,8 +223,8 @@ impl<S: Saga> Runner<S> {
     ) -> Result<PlannedAttempt<'a, S>, AttemptOutcome> {
         let (claim, admitted) = match answered {
             Ok((claim, Admission::Admitted(admitted))) => (claim, admitted),
-            // `ledger::ask` has repeated the claim with the latest fence. If the fence moved again, other workers are
-            // claiming the partition.
+            // The claim was repeated at the latest fence. If the fence moved again, other workers are claiming the
+            // partition.
             Ok((_, Admission::Busy { .. } | Admission::Moved { .. })) => {
                 self.contended(&attempt, Metric::BUSY_PARTITIONS, "another worker holds the partition");
                 return Err(AttemptOutcome::Busy);
@@ -235,7 +235,9 @@ impl<S: Saga> Runner<S> {
             // The claim may have been granted. It is not released, because its lease expires by itself.
             Err(error) => return Err(AttemptOutcome::BrokenOff(error.chain())),
         };
-        match self.decide_with_reread(&attempt, &admitted, claim.expires_at()).await {
+        let expires_at = claim.expires_at();
+        let attempt = Attempt { id: claim.attempt, minted: claim.new_tokens, ..attempt };
+        match self.decide_with_reread(&attempt, &admitted, expires_at).await {
             Ok(plan) => Ok(PlannedAttempt { attempt, fence: admitted.fence, plan }),
             Err(ended) => {
                 if matches!(ended, AttemptOutcome::Conflict) {

@@ -64,6 +64,8 @@ pub(crate) struct Checks {
     abandoned_by: BTreeSet<(usize, PartitionKey)>,
     /// The latest attempt admitted to each partition that has not released it, and the end of its lease.
     inside: BTreeMap<PartitionKey, (AttemptId, Timestamp)>,
+    /// Attempts whose claim was refused because of its fence, possibly after it was granted.
+    pub(crate) refused: BTreeSet<AttemptId>,
     /// Every sent message, once.
     pub(crate) sent: BTreeMap<MessageId, SentMessage>,
 }

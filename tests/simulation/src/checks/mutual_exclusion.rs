@@ -8,8 +8,8 @@ use crate::options::Invariant;
 use crate::world::World;
 
 impl World {
-    /// Checks an admitted attempt: the previous holder has left its claim, has released the partition, or has lost its
-    /// lease.
+    /// Checks an admitted attempt: the previous holder has left its claim, has released the partition, has lost its
+    /// lease, or is the same worker under the attempt of a refused claim.
     pub(crate) fn enter(&mut self, claim: &Claim) {
         let until = claim.now.checked_add(claim.lease).unwrap_or(jiff::Timestamp::MAX);
         let before = self.checks.inside.insert(claim.partition, (claim.attempt, until));
@@ -17,6 +17,7 @@ impl World {
             && attempt != claim.attempt
             && until > claim.now
             && !self.has_left(claim.partition, attempt)
+            && !(claim.supersedes == Some(attempt) && self.checks.refused.contains(&attempt))
         {
             let (partition, other) = (short(&claim.partition), short(&claim.attempt));
             let detail =

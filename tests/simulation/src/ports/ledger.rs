@@ -138,8 +138,9 @@ impl World {
             format!("ledger.claim     {partition} attempt {attempt} -> {answer}")
         });
         // A claim that is refused because of its fence has changed nothing, and is repeated.
-        if !matches!(answer, Admission::Moved { .. }) {
-            self.check_tokens(claim.partition);
+        match answer {
+            Admission::Moved { .. } => _ = self.checks.refused.insert(claim.attempt),
+            _ => self.check_tokens(claim.partition),
         }
         answer
     }
