@@ -15,7 +15,7 @@ const MUTANT_SEEDS: u64 = 20_000;
 #[rstest]
 fn every_invariant_holds(#[values(Mode::Ledger, Mode::Optimistic)] mode: Mode) {
     let config = Config::new(mode);
-    let schedules = proof::size(2_000, 100_000);
+    let schedules = proof::size(1_000, 100_000);
     let range = Range { first_seed: proof::fresh_seed(), count: schedules, threads: 2, stop_at_first: true };
     let summary = run_many(&Customers, &config, &range, &|_| ());
     if let Some((seed, violation)) = &summary.first {

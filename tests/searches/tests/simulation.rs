@@ -70,7 +70,7 @@ fn schedules_keep_invariants_and_cover_faults() {
 #[test]
 fn fresh_schedules_violate_nothing() {
     for mode in Mode::ALL {
-        run(&Config::new(mode), proof::fresh_seed(), proof::size(1_500, 50_000));
+        run(&Config::new(mode), proof::fresh_seed(), proof::size(1_000, 50_000));
     }
 }
 
@@ -85,7 +85,7 @@ fn planted_defects_are_all_found() {
 /// New seeds find most defects quickly, so the recorded seeds are not exceptional.
 #[test]
 fn fresh_schedules_find_most_planted_defects() {
-    let schedules = proof::size(100, MUTANT_SEEDS);
+    let schedules = proof::size(50, MUTANT_SEEDS);
     let range = Range { first_seed: proof::fresh_seed(), count: schedules, threads: 2, stop_at_first: true };
     let all = planted(&Searches);
     let found = all.iter().filter(|(mutant, mode)| hunt(&Searches, *mutant, *mode, &range).is_some()).count();

@@ -14,7 +14,7 @@ const DEFECT_SEEDS: u64 = 20_000;
 
 fn assert_clean<W: Workload>(workload: &W, mode: Mode) {
     let config = Config::new(mode);
-    let schedules = proof::size(1_000, 100_000);
+    let schedules = proof::size(600, 100_000);
     let range = Range { first_seed: proof::fresh_seed(), count: schedules, threads: 2, stop_at_first: true };
     let summary = run_many(workload, &config, &range, &|_| ());
     if let Some((seed, violation)) = &summary.first {
