@@ -118,7 +118,9 @@ operate-orders: page ## Place a few orders, and serve the page for their operato
 
 # The arguments of nextest, with the profile in .config/nextest.toml. Without nextest, cargo runs the tests without time limits.
 PROFILE ?= default
-NEXTEST := $(CARGO) nextest run $(EVERYTHING) --locked --profile $(PROFILE)
+# The tests to run, as a filter of nextest such as `package(saga)`; all if it is empty.
+TESTS ?=
+NEXTEST := $(CARGO) nextest run $(EVERYTHING) --locked --profile $(PROFILE) $(if $(TESTS),--filterset '$(TESTS)')
 
 .PHONY: test
 test: ## Run all tests, and start the required servers unless they are running

@@ -3,9 +3,10 @@
 
     prove.py [STEP ...]            all steps, or the named ones
 
-    tests         all tests with PROOF=deep: 100,000 schedules for each mode and workload, every planted
-                  defect with fresh seeds, 200 searches for each fault, the replica set, the full disk, hours
-                  without a database
+    simulation    100,000 schedules for each mode and workload, and every planted defect with fresh seeds
+    model         every configuration of the models
+    tests         all other tests with PROOF=deep: 200 searches for each fault, the replica set, the full
+                  disk, hours without a database
     deployment    the functions of `make build`, deployed to the substitute for AWS, with a rotated secret
     api           the HTTP API against its description, with generated requests
     any_bytes, each_format, packed, stored
@@ -53,9 +54,19 @@ def fuzz(target: str) -> Step:
     return Step(run, {"RUSTC_BOOTSTRAP": "1"})
 
 
+SIMULATION = "binary(simulation)"
+MODEL = "binary(model) | package(model)"
+
+
+def tests(chosen: str) -> Step:
+    return Step(["make", "test", "PROFILE=deep", f"TESTS={chosen}"], {"PROOF": "deep"})
+
+
 def steps() -> dict[str, Step]:
     return {
-        "tests": Step(["make", "test", "PROFILE=deep"], {"PROOF": "deep"}),
+        "simulation": tests(SIMULATION),
+        "model": tests(MODEL),
+        "tests": tests(f"not ({SIMULATION} | {MODEL})"),
         "deployment": Step(["make", "test-deploy"], {"FUNCTIONS": "sam", "PROOF": "deep"}),
         "api": Step(["make", "test-api"]),
         "any_bytes": fuzz("any_bytes"),
@@ -73,8 +84,10 @@ def totals(output: str) -> str:
 
 
 def prepare(step: Step) -> None:
+    if "PROFILE=deep" in step.command:
+        commands.quietly(["cargo", "nextest", "--version"], "tests need cargo-nextest of crates.io")
     if "fuzz" in step.command:
-        commands.quietly(["cargo", "fuzz", "--version"], "fuzzing needs the program cargo-fuzz of crates.io")
+        commands.quietly(["cargo", "fuzz", "--version"], "fuzzing needs cargo-fuzz of crates.io")
         (ROOT / step.command[6]).mkdir(parents=True, exist_ok=True)
 
 

@@ -32,4 +32,13 @@ class Records(unittest.TestCase):
 class Steps(unittest.TestCase):
     def test_every_fuzz_target_is_a_step(self) -> None:
         targets = {file.stem for file in ROOT.glob("tests/fuzz/fuzz_targets/*.rs")}
-        self.assertEqual(targets, prove.steps().keys() - {"tests", "deployment", "api"})
+        self.assertEqual(targets, {name for name, step in prove.steps().items() if "fuzz" in step.command})
+
+    def test_every_test_belongs_to_one_step(self) -> None:
+        filters = [step.command[-1] for step in prove.steps().values() if "PROFILE=deep" in step.command]
+        *chosen, others = (text.removeprefix("TESTS=") for text in filters)
+        self.assertEqual(others, f"not ({' | '.join(chosen)})")
+
+    def test_workflow_runs_every_step(self) -> None:
+        workflow = Path(ROOT, ".github", "workflows", "prove.yml").read_text("utf-8")
+        self.assertIn(f"step: [{', '.join(prove.steps())}]", workflow)
