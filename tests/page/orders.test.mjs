@@ -78,6 +78,29 @@ for (const [shape, options] of [SHAPES[0], SHAPES[2]]) {
   });
 }
 
+test('instances are found by a field of their view', async () => {
+  const page = await open(server);
+  const field = page.getByLabel('Field of the view');
+  await field.fill('number');
+  assert.ok(await field.evaluate((input) => input.matches(':invalid')), 'a condition has a value');
+  await field.fill('number=A-5');
+  await page.getByRole('button', { name: 'Filter' }).click();
+  await page.locator('caption', { hasText: /^1 instance that has not ended, the oldest on top$/ }).waitFor();
+  await page.getByRole('link', { name: orders[1] }).waitFor();
+  await page.locator('code', { hasText: "operate list --where 'number=A-5'" }).waitFor();
+  await assertScreen(page, 'one instance');
+  await field.fill('number=A-9');
+  await field.press('Enter');
+  await page.getByRole('heading', { level: 2, name: 'No matching instance' }).waitFor();
+  await field.fill('');
+  await field.press('Enter');
+  await page.locator('caption', { hasText: 'the oldest on top' }).waitFor();
+  await page.getByLabel('State').selectOption('Ended');
+  await page.locator('caption', { hasText: / ended, the latest on top$/ }).waitFor();
+  assert.match(page.url(), /ended=true/);
+  await page.context().close();
+});
+
 test('an order is paused, paid and resumed', async () => {
   const page = await open(server);
   await page.getByRole('link', { name: orders[0] }).click();

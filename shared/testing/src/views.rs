@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures::future::{try_join, try_join_all};
 use jiff::Timestamp;
 use messages::{Host, PartitionKey, StoreError};
-use outbox::{AgeFilter, Page, View, ViewPosition, WriteViews};
+use outbox::{AgeFilter, FieldFilter, Page, View, ViewPosition, WriteViews};
 use saga::{Views, WriteDocuments};
 use serde_json::json;
 use uuid::Uuid;
@@ -37,6 +37,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     unfinished_views_are_read_up_to_limit(ports).await?;
     list_pages_start_with_the_latest(ports).await?;
     views_are_paged_by_age(ports).await?;
+    views_are_found_by_fields(ports).await?;
     changes_are_read_in_order_of_writes(ports).await?;
     rewritten_view_counts_as_change(ports).await?;
     removed_view_is_reported_to_its_list(ports).await?;
@@ -159,6 +160,42 @@ pub async fn list_pages_start_with_the_latest(ports: &Ports<'_>) -> CheckResult 
     assert_eq!((listed, sizes), (views, vec![2, 2, 1]));
     let nobodys = ports.host.fresh_id();
     assert_eq!(ports.views.written.list(nobodys, None, 2).await?, Page { items: Vec::new(), next: None });
+    Ok(())
+}
+
+/// Every matching view is returned once, in pages that are full until the last one.
+pub async fn views_are_found_by_fields(ports: &Ports<'_>) -> CheckResult {
+    let list = ports.host.fresh_id();
+    let mut views = Vec::new();
+    for n in 0..7 {
+        let mut view = View { list, ..sample::view(ports.host, sample::partition(ports.host), 1, true) };
+        view.created_at = sample::later(view.created_at, -n);
+        view.body = json!({ "order": { "color": if n % 2 == 0 { "red" } else { "blue" }, "items": n } });
+        views.push(view);
+    }
+    ports.write.write(&views).await?;
+    let age = AgeFilter { list: Some(list), ended: true, before: Timestamp::MAX };
+    let find = async |fields: &FieldFilter| {
+        let (mut found, mut sizes, mut after) = (Vec::new(), Vec::new(), None);
+        loop {
+            let page = ports.views.written.matching(&age, fields, after, 3).await?;
+            sizes.push(page.items.len());
+            found.extend(page.items);
+            after = page.next;
+            if after.is_none() {
+                return Ok::<_, StoreError>((found, sizes));
+            }
+        }
+    };
+    let red = FieldFilter::default().and("order.color", "red");
+    let reds: Vec<View> = views.iter().step_by(2).cloned().collect();
+    assert_eq!(find(&red).await?, (reds, vec![3, 1]));
+    let blue = FieldFilter::default().and("order.color", "blue");
+    assert_eq!(find(&blue).await?.0.len(), 3);
+    assert_eq!(find(&red.and("order.items", "4")).await?, (vec![views[4].clone()], vec![1]));
+    assert_eq!(find(&FieldFilter::default()).await?, (views.clone(), vec![3, 3, 1]));
+    let shown = ports.views.matching(&age, &blue, None, 10).await?;
+    assert_eq!(shown.items, [views[1].clone(), views[3].clone(), views[5].clone()]);
     Ok(())
 }
 

@@ -191,6 +191,27 @@ async fn operator_terminates_order_with_reason() {
 }
 
 #[tokio::test]
+async fn operator_lists_orders_by_fields() {
+    let operator = Operator::with_orders(&["A-1", "A-2", "A-3"]).await;
+    let found = operator.json(&["list", "--where", "number=A-2", "--where", "state=placed"]);
+    assert_eq!(found["partition"], *partition("A-2").to_string());
+    for (args, said) in [
+        (
+            &["list", "--limit", "2"][..],
+            "2 instances have not ended\n--limit 2 was reached, and there are more",
+        ),
+        (&["list", "--where", "number=A-4"], "0 instances have not ended"),
+        (&["list", "--ended"], "0 instances have ended"),
+    ] {
+        let text = operator.text(args);
+        assert!(text.ends_with(&format!("{said}\n")), "{text}");
+    }
+    let output = operator.output(&["list", "--where", "number"]);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && error.contains("write FIELD=VALUE"), "{error}");
+}
+
+#[tokio::test]
 async fn operator_retries_failure_of_order() {
     let operator = Operator::with_orders(&["A-1"]).await;
     let order = &partition("A-1").to_string();

@@ -5,8 +5,8 @@ use local::{output, user_name};
 use messages::{DecisionRecord, PartitionKey, Queue, RecordedVerdict};
 use operate::InstanceDetails;
 use operate::health::counted;
-use operate::instance::{instance, unfinished};
-use outbox::{Entry, Kind};
+use operate::instance::{self, InstanceFilter, instance};
+use outbox::{Entry, FieldFilter, Kind};
 use saga::failures::{FailureStatus, Selection};
 use saga::{Control, ControlError, ControlOutcome, EventDelivery, OperatorEvent, SendEventError, System};
 use serde::Serialize;
@@ -21,6 +21,12 @@ pub struct List {
     /// Maximum number of instances
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub limit: usize,
+    /// Only instances whose view has this value in a field, such as `customer.country=CH`; repeatable
+    #[arg(long = "where", value_name = "FIELD=VALUE")]
+    pub conditions: Vec<FieldFilter>,
+    /// Instances that have ended, the latest first
+    #[arg(long)]
+    pub ended: bool,
 }
 
 /// An instance.
@@ -83,7 +89,17 @@ pub struct Send {
 }
 
 pub(super) async fn list<P>(opened: &OpenSystem<P>, args: &List) -> anyhow::Result<bool> {
-    let views = unfinished(&opened.engine, args.limit).await?;
+    let fields = args.conditions.iter().cloned().fold(FieldFilter::default(), FieldFilter::and_all);
+    let filter = InstanceFilter { ended: args.ended, fields };
+    let (mut views, mut after) = (Vec::new(), None);
+    loop {
+        let page = instance::list(&opened.engine, &filter, after, args.limit - views.len()).await?;
+        views.extend(page.items);
+        after = page.next;
+        if after.is_none() || views.len() >= args.limit {
+            break;
+        }
+    }
     for view in &views {
         if opened.json {
             output::json(view)?;
@@ -92,7 +108,14 @@ pub(super) async fn list<P>(opened: &OpenSystem<P>, args: &List) -> anyhow::Resu
         }
     }
     if !opened.json {
-        output::line(&counted(views.len() as u64, "instance has not ended", "instances have not ended"))?;
+        let counted = match args.ended {
+            true => counted(views.len() as u64, "instance has ended", "instances have ended"),
+            false => counted(views.len() as u64, "instance has not ended", "instances have not ended"),
+        };
+        output::line(&counted)?;
+        if after.is_some() {
+            output::line(&format!("--limit {} was reached, and there are more", args.limit))?;
+        }
     }
     Ok(true)
 }

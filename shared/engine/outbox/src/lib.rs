@@ -5,6 +5,7 @@
 //! - [`entry`]: one stored effect, its staging, and the time when it is due;
 //! - [`policy`]: the consequence of a failure: a later attempt, or exhaustion;
 //! - [`views`]: the views for readers, and the ports to them;
+//! - [`view_filter`]: filters on the fields of views;
 //! - [`dispatch`]: the performing of entries, new ones and overdue ones;
 //! - [`sweep`]: the ports that find and claim due entries in any store;
 //! - [`session`]: the transactional session, for code outside a message handler;
@@ -23,6 +24,7 @@ pub mod policy;
 pub mod records;
 pub mod session;
 pub mod sweep;
+pub mod view_filter;
 pub mod views;
 
 pub use control::DispatchOutbox;
@@ -35,4 +37,5 @@ pub use sweep::{
     ClaimedEntries, EntryResult, InspectOutbox, OutboxRecord, Owner, SweepOutbox, Unreadable,
     UnreadableAction,
 };
+pub use view_filter::{ConditionError, FieldFilter};
 pub use views::{AgeFilter, Cursor, Page, ReadViews, View, ViewPosition, WriteViews};

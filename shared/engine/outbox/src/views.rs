@@ -7,6 +7,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::view_filter::FieldFilter;
+
+/// The number of views that a filter by fields reads in one call of the store.
+const EXAMINED_AT_ONCE: usize = 250;
+/// The maximum number of views that a filter by fields reads for one page.
+const MAX_EXAMINED: usize = 5_000;
+
 /// The view of one saga.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
@@ -216,6 +223,47 @@ pub trait ReadViews: Send + Sync {
         after: Option<Cursor>,
         limit: usize,
     ) -> Result<Page, StoreError>;
+
+    /// Returns up to `limit` views that match both filters, in the order of [`ReadViews::by_age`], after a cursor or
+    /// from the beginning.
+    ///
+    /// Fields have no index, so views are read and compared, 5,000 for one call. If fewer than `limit` of them match,
+    /// the page is short, and its cursor continues.
+    ///
+    /// # Errors
+    /// As [`ReadViews::view`].
+    async fn matching(
+        &self,
+        meant: &AgeFilter,
+        fields: &FieldFilter,
+        mut after: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page, StoreError> {
+        if fields.is_empty() || limit == 0 {
+            return self.by_age(meant, after, limit).await;
+        }
+        let (mut items, mut examined) = (Vec::new(), 0);
+        loop {
+            let page = self.by_age(meant, after, EXAMINED_AT_ONCE).await?;
+            examined += page.items.len();
+            let end = page.items.last().map(View::place);
+            for view in page.items {
+                if !fields.matches(&view.body) {
+                    continue;
+                }
+                let place = view.place();
+                items.push(view);
+                if items.len() == limit {
+                    let is_end = page.next.is_none() && Some(place) == end;
+                    return Ok(Page { items, next: (!is_end).then_some(place) });
+                }
+            }
+            match page.next {
+                Some(next) if examined < MAX_EXAMINED => after = Some(next),
+                next => return Ok(Page { items, next }),
+            }
+        }
+    }
 
     /// Returns the number of views of a list that have not ended, up to `limit`.
     ///

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use futures::future::try_join;
 use messages::{Host, PartitionKey, StoreError};
-use outbox::{Cursor, Page, ReadViews, View, ViewPosition};
+use outbox::{AgeFilter, Cursor, FieldFilter, Page, ReadViews, View, ViewPosition};
 use uuid::Uuid;
 
 use crate::document::ReadDocuments;
@@ -74,6 +74,25 @@ impl<S: Saga> Views<S> {
     pub async fn list(&self, list: Uuid, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError> {
         let Page { items, next } = self.written.list(list, after, limit).await?;
         Ok(Page { items: self.refresh(items).await?, next })
+    }
+
+    /// Returns up to `limit` views that match both filters, after a cursor or from the beginning; see
+    /// [`ReadViews::matching`]. A view is found by its fields as they were last written, and returned as it is now,
+    /// unless it no longer matches.
+    ///
+    /// # Errors
+    /// As [`Views::view`].
+    pub async fn matching(
+        &self,
+        meant: &AgeFilter,
+        fields: &FieldFilter,
+        after: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page, StoreError> {
+        let Page { items, next } = self.written.matching(meant, fields, after, limit).await?;
+        let mut items = self.refresh(items).await?;
+        items.retain(|view| view.ended == meant.ended && fields.matches(&view.body));
+        Ok(Page { items, next })
     }
 
     /// Returns up to `limit` views of a list that have not ended or were written after `since`, including removed ones;

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use messages::{DecisionRecord, Json, PartitionKey, RecordedVerdict, StoreError};
-use outbox::{Entry, View};
+use outbox::{AgeFilter, Cursor, Entry, FieldFilter, Page};
 use saga::history::KeepHistory;
 use saga::{Document, Engine, ExpectedToken, Intervention, MissingSetting};
 use serde::Serialize;
@@ -113,11 +113,28 @@ pub async fn decisions(
     Ok(decisions)
 }
 
-/// Returns the last written views of the instances that have not ended, the oldest first. Their documents may be newer.
+/// The instances to list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InstanceFilter {
+    /// `true` for instances that have ended, the latest first; `false` for the others, the oldest first.
+    pub ended: bool,
+    /// The values of fields of their views.
+    pub fields: FieldFilter,
+}
+
+/// Returns up to `limit` instances as their views were last written, after a cursor or from the beginning. Their
+/// documents may be newer. A page may be short although another one follows; see [`outbox::ReadViews::matching`].
 ///
 /// # Errors
 /// Returns an error if no database is configured or it is unavailable.
-pub async fn unfinished(engine: &Engine, limit: usize) -> Result<Vec<View>, ReadFailure> {
-    let stores = engine.stores()?;
-    Ok(stores.read_views.oldest_unfinished(limit).await?)
+pub async fn list(
+    engine: &Engine,
+    filter: &InstanceFilter,
+    after: Option<Cursor>,
+    limit: usize,
+) -> Result<Page, ReadFailure> {
+    let age = AgeFilter { list: None, ended: filter.ended, before: Timestamp::MAX };
+    let mut page = engine.stores()?.read_views.matching(&age, &filter.fields, after, limit).await?;
+    page.items.retain(|view| !view.is_removed());
+    Ok(page)
 }

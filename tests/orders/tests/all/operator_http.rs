@@ -184,6 +184,23 @@ async fn system_is_described_with_its_events() {
 }
 
 #[tokio::test]
+async fn instances_are_listed_by_fields_of_their_views() {
+    let operations = Operations::new().await;
+    for (query, count) in [
+        ("", 1),
+        ("?where=state%3Dplaced", 1),
+        ("?where=state%3Dshipped", 0),
+        ("?where=no.such.field%3D1", 0),
+        ("?where=state%3Dplaced&ended=false", 1),
+        ("?where=state%3Dplaced&ended=true", 0),
+    ] {
+        let listed = operations.get(&format!("/admin/instances{query}")).await;
+        let found = listed["items"].as_array().map(Vec::len);
+        assert_eq!((found, &listed["next"]), (Some(count), &Value::Null), "{query}: {listed}");
+    }
+}
+
+#[tokio::test]
 async fn order_is_paused_paid_and_resumed() -> TestResult {
     let operations = Operations::new().await;
     let listed = operations.get("/admin/instances").await;
@@ -312,6 +329,10 @@ async fn effects_and_health_are_shown() {
 #[case::unknown_state("/admin/failures?state=lost")]
 #[case::unknown_effect_state("/admin/effects?state=lost")]
 #[case::cursor_of_another_list("/admin/effects?after=ab.cd")]
+#[case::cursor_of_no_instances("/admin/instances?after=ab.cd")]
+#[case::condition_without_value("/admin/instances?where=state")]
+#[case::condition_without_field("/admin/instances?where=%3Dplaced")]
+#[case::neither_ended_nor_not("/admin/instances?ended=maybe")]
 #[case::time("/admin/failures?until=yesterday")]
 #[case::instance("/admin/instances/4711")]
 #[case::history("/admin/instances/4711/history")]

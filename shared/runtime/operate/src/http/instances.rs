@@ -8,6 +8,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use messages::{PartitionKey, Queue};
+use outbox::{ConditionError, Cursor, FieldFilter};
 use saga::{Control, ControlOutcome, EventDelivery, Intervention, OperatorEvent};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,9 +18,10 @@ use uuid::Uuid;
 use super::effects::EffectFields;
 use super::extract::OperatorRequest;
 use super::history::{HistoryPage, MessageDecisionList};
+use super::paging::ListCursor;
 use super::problem::{CommonErrors, Problem};
 use super::{HttpResult, OperatorApi, paging};
-use crate::instance::{self, InstanceDetails};
+use crate::instance::{self, InstanceDetails, InstanceFilter};
 use crate::{Effect, Outboxes};
 
 /// The default and maximum number of instances that are listed.
@@ -29,7 +31,7 @@ const MAX_LISTED: usize = 200;
 const MAX_REASON: usize = 1_000;
 const MAX_ID: usize = 200;
 
-/// An instance that has not ended, as the saga shows it to readers.
+/// An instance, as the saga shows it to readers.
 #[derive(Serialize, ToSchema)]
 pub(super) struct InstanceView {
     /// The id of the instance.
@@ -41,17 +43,18 @@ pub(super) struct InstanceView {
     view: Value,
 }
 
-/// Instances that have not ended.
+/// A page of instances.
 #[derive(Serialize, ToSchema)]
 pub(super) struct InstanceList {
-    /// The instances, oldest first.
+    /// The instances. Those that have not ended are listed oldest first, the others latest first.
     items: Vec<InstanceView>,
-    /// Always null: there is only one page.
+    /// The value of `after` for the next page; null after the last one. With `where`, a page may be short although
+    /// another one follows.
     #[schema(required)]
     next: Option<String>,
 }
 
-/// Limits a list of instances.
+/// Selects a page of instances.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
@@ -59,9 +62,18 @@ pub(super) struct InstancesQuery {
     /// Maximum number of instances to return, from 1 to 200. The default is 50.
     #[param(minimum = 1, maximum = 200)]
     limit: Option<usize>,
+    /// The `next` of the previous page.
+    after: Option<String>,
+    /// `true` for instances that have ended, `false` for the others, which is the default.
+    #[serde(default)]
+    ended: bool,
+    /// Only instances whose view has this value in a field, as `FIELD=VALUE`. Dots separate the names of nested fields,
+    /// such as `customer.country=CH`.
+    #[serde(rename = "where")]
+    condition: Option<String>,
 }
 
-/// Lists the oldest instances that have not ended. A saga without views has no instances in this list.
+/// Lists instances by their views as they were last written. A saga without views has no instances in this list.
 #[utoipa::path(
     get,
     path = "/admin/instances",
@@ -75,13 +87,23 @@ pub(super) async fn list_instances(
 ) -> HttpResult {
     let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     let limit = paging::limit(query.limit, LISTED, MAX_LISTED)?;
-    let found = instance::unfinished(&api.engine, limit).await?;
-    let items = found.into_iter().map(|view| InstanceView {
+    let condition = query.condition.unwrap_or_default();
+    let fields = match condition.as_str() {
+        "" => FieldFilter::default(),
+        condition => condition.parse().map_err(|error: ConditionError| Problem::bad(&error.to_string()))?,
+    };
+    let filter = InstanceFilter { ended: query.ended, fields };
+    let owner = Uuid::new_v5(&Uuid::nil(), format!("{}\n{condition}", filter.ended).as_bytes());
+    let list = paging::List { of: "instances", owner };
+    let after = list.after(query.after.as_deref(), Cursor::read)?;
+    let page = instance::list(&api.engine, &filter, after, limit).await?;
+    let items = page.items.into_iter().map(|view| InstanceView {
         instance_id: view.partition.as_uuid(),
         created_at: view.created_at.to_string(),
         view: view.body,
     });
-    Ok(Json(InstanceList { items: items.collect(), next: None }).into_response())
+    let next = page.next.map(|place| list.next(&place.written()));
+    Ok(Json(InstanceList { items: items.collect(), next }).into_response())
 }
 
 /// When and why an operator acted on an instance.

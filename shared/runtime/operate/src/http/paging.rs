@@ -1,6 +1,7 @@
 //! Query parameters of lists: limits and cursors.
 
 use jiff::Timestamp;
+use outbox::Cursor;
 use saga::failures::FailureCursor;
 use saga::history;
 use uuid::Uuid;
@@ -99,6 +100,17 @@ impl ListCursor for history::Place {
     fn read(text: &str) -> Option<Self> {
         let (at, sequence) = read_time(text)?;
         Some(Self { at, sequence: sequence.parse().ok()? })
+    }
+}
+
+impl ListCursor for Cursor {
+    fn written(&self) -> String {
+        written_time(self.created_at, self.partition)
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let (created_at, partition) = read_time(text)?;
+        Some(Self { created_at, partition: partition.parse().ok()? })
     }
 }
 
