@@ -90,6 +90,9 @@ fn format(text: &str) -> Result<(Format, Certainty), Error> {
         return Ok((format, Certainty::Certain));
     }
     if start.starts_with('<') {
+        if ris::line_elements(start.as_bytes()).is_some_and(|at| ris::is_type_line(&start.as_bytes()[at..])) {
+            return Ok((Format::Ris, Certainty::Certain));
+        }
         return Ok((xml::detect(start)?, Certainty::Certain));
     }
     if let Some(name) = foreign::by_start(start) {

@@ -6,7 +6,7 @@ use crate::{Error, Format, split::doctype::external_length};
 pub(super) const WEB_PAGE: &str = "a web page (HTML)";
 
 /// The outermost elements of web pages. Some files contain only the inner ones.
-const PAGES: [&str; 4] = ["html", "head", "body", "pre"];
+const PAGES: [&str; 9] = ["html", "head", "body", "pre", "div", "p", "span", "table", "br"];
 
 /// Reads the prolog up to the root element, whose name determines the format. A document type declaration before the
 /// root is an error, except the external ones that PubMed and JATS files use.

@@ -104,7 +104,7 @@ pub(crate) fn read(
 ) -> Result<Reference, String> {
     values::check(format, text)?;
     let reference = match (format, context) {
-        (Format::Ris, _) => ris::read(text).finish(),
+        (Format::Ris, _) => ris::read(&ris::without_elements(text)).finish(),
         (Format::Nbib, _) => nbib::read(text).finish(),
         (Format::EndNoteXml, _) => endnote::read(text)?.finish(),
         (Format::PubMedXml, _) => pubmed_xml::read(text)?.finish(),

@@ -8,7 +8,10 @@ use super::{
     field::{Field, Index, Rule},
     identifiers, labels, resolve,
 };
-use crate::split::ris::tag;
+use crate::{
+    split::ris::{NO_BREAK_SPACE, element, line_elements, tag, type_code},
+    work::spend,
+};
 
 /// The tags and their fields. Some exports write `VO` for `VL`.
 pub(super) const RULES: &[Rule] = &[
@@ -73,6 +76,33 @@ pub const KINDS: [(&str, &str); 35] = [
 ];
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
+
+/// The text of a record with line breaks in place of the elements of a web page, if these separate its lines.
+pub(super) fn without_elements(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let first = bytes.trim_ascii_start();
+    let is_page = match type_code(first) {
+        Some((_, is_ended)) => is_ended,
+        None => !text.contains(['\n', '\r']),
+    };
+    if !is_page
+        || !spend(text.len())
+        || !memchr::memchr_iter(b'<', bytes).any(|at| line_elements(&bytes[at..]).is_some())
+    {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = 0;
+    for at in memchr::memchr_iter(b'<', bytes) {
+        if let Some(length) = element(&bytes[at..]) {
+            out.push_str(&text[rest..at]);
+            out.push('\n');
+            rest = at + length;
+        }
+    }
+    out.push_str(&text[rest..]);
+    Cow::Owned(out.replace(NO_BREAK_SPACE, " "))
+}
 
 pub(super) fn read(text: &str) -> Draft<'_> {
     let mut draft = Draft::default();

@@ -11,6 +11,15 @@ pub(crate) struct Line {
     pub(crate) next: usize,
 }
 
+/// The elements that separate lines on a web page.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LineElements {
+    /// Returns the length of the elements at the beginning of a text, if a line ends there.
+    pub(crate) length: fn(&[u8]) -> Option<usize>,
+    /// The number of bytes that determine the result.
+    pub(crate) lookahead: usize,
+}
+
 /// Iterates over the lines of a tail.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
@@ -18,25 +27,52 @@ pub(crate) struct Lines {
     pub(crate) at: usize,
     /// The position up to which its end has been searched for.
     searched: usize,
+    /// The elements that also end a line. They are the end of its text.
+    elements: Option<LineElements>,
 }
 
 impl Lines {
+    pub(crate) fn new(elements: Option<LineElements>) -> Self {
+        Self { elements, ..Self::default() }
+    }
+
     /// Returns the current line if its end is known. A CR at the end of the tail may be half of a CRLF.
     pub(crate) fn current(&mut self, tail: &[u8], end: bool) -> Option<Line> {
         self.searched = self.searched.max(self.at);
-        let Some(found) = memchr::memchr2(b'\n', b'\r', tail.get(self.searched..).unwrap_or_default()) else {
-            self.searched = tail.len();
-            let last = end && self.at < tail.len();
-            return last.then_some(Line { text: self.at..tail.len(), next: tail.len() });
+        let stop = loop {
+            let rest = tail.get(self.searched..).unwrap_or_default();
+            let found = match self.elements {
+                None => memchr::memchr2(b'\n', b'\r', rest),
+                Some(_) => memchr::memchr3(b'\n', b'\r', b'<', rest),
+            };
+            let Some(found) = found else {
+                self.searched = tail.len();
+                let last = end && self.at < tail.len();
+                return last.then_some(Line { text: self.at..tail.len(), next: tail.len() });
+            };
+            self.searched += found;
+            let Some(elements) = self.elements.filter(|_| rest[found] == b'<') else { break self.searched };
+            if rest.len() - found < elements.lookahead && !end {
+                return None;
+            }
+            let window = &rest[found..rest.len().min(found + elements.lookahead)];
+            if let Some(length) = (elements.length)(window) {
+                let next = self.searched + length;
+                return Some(Line { text: self.at..next, next });
+            }
+            self.searched += 1;
         };
-        let stop = self.searched + found;
-        self.searched = stop;
         let next = match (tail[stop], tail.get(stop + 1)) {
             (b'\r', None) if !end => return None,
             (b'\r', Some(b'\n')) => stop + 2,
             _ => stop + 1,
         };
         Some(Line { text: self.at..stop, next })
+    }
+
+    /// The part of the current line that is known to belong to it, if its end is not known.
+    pub(crate) fn known(&self) -> Range<usize> {
+        self.at..self.searched.max(self.at)
     }
 
     /// Advances to the line that begins at `next`.

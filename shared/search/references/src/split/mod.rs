@@ -172,11 +172,13 @@ pub(crate) fn format_behind(text: &[u8], most: usize, is_page: bool) -> Option<F
         Some((&text[..stop.unwrap_or(text.len())], rest.unwrap_or_default()))
     });
     lines.take(most.saturating_add(1)).enumerate().find_map(|(number, (line, after))| {
-        let start = match number {
+        let found = match number {
             0 if !is_page => None,
             0 => starts::find(line, false, after, Format::Ris),
             _ => starts::find(line, true, after, Format::Ris),
-        }?;
+        };
+        let in_page = if is_page { starts::in_page(line) } else { None };
+        let start = found.into_iter().chain(in_page).min_by_key(|start| start.at)?;
         let PartKind::Read(format) = start.kind else { return None };
         (!is_page || !parts::is_of_page(format, &line[start.at..])).then_some(format)
     })

@@ -133,13 +133,17 @@ impl Parts {
             None if end && self.line < tail.len() => tail.len(),
             None => {
                 self.searched = tail.len();
-                self.long |= tail.len().saturating_sub(self.line) > MAX_LINE;
+                if !self.long && tail.len().saturating_sub(self.line) > MAX_LINE {
+                    self.long = true;
+                    return self.look_in_long(tail).map_or(Look::More, Look::Start);
+                }
                 return Look::More;
             }
         };
         let next = if tail[stop..].starts_with(b"\r\n") { stop + 2 } else { (stop + 1).min(tail.len()) };
         if self.long || stop - self.line > MAX_LINE {
-            return Look::Line(next);
+            let start = if self.long { None } else { self.look_in_long(tail) };
+            return start.map_or(Look::Line(next), Look::Start);
         }
         if tail.len() - next < LOOKAHEAD && !end {
             self.searched = stop;
@@ -147,6 +151,7 @@ impl Parts {
         }
         spend(stop - self.line);
         let line = &tail[self.line..stop];
+        let in_page = if self.unread == Some(Page::Inside) { starts::in_page(line) } else { None };
         if self.unread.is_some() && memchr::memmem::find(line, b"</html>").is_some() {
             self.unread = Some(Page::Behind);
         }
@@ -157,12 +162,26 @@ impl Parts {
         {
             found = starts::find(line, false, &tail[next..], self.format);
         }
+        let found = found.filter(|start| self.may_begin(*start, line));
+        let found = found.into_iter().chain(in_page).min_by_key(|start| start.at);
         match found {
-            Some(start) if self.may_begin(start, line) => {
-                Look::Start(Start { at: self.line + start.at, ..start })
-            }
-            _ => Look::Line(next),
+            Some(start) => Look::Start(Start { at: self.line + start.at, ..start }),
+            None => Look::Line(next),
         }
+    }
+
+    /// Inspects the beginning of a line that is too long otherwise: all records of a web page may be on one line.
+    fn look_in_long(&self, tail: &[u8]) -> Option<Start> {
+        let line = &tail[self.line..self.line + MAX_LINE];
+        let start = match self.unread {
+            Some(Page::Inside) => {
+                spend(MAX_LINE);
+                starts::in_page(line)
+            }
+            Some(Page::Behind) => None,
+            None => starts::page_line(line).filter(|_| !self.rest && self.format != Format::Ris),
+        }?;
+        Some(Start { at: self.line + start.at, ..start })
     }
 
     /// Continues with the line that begins here, or with the rest of a line.

@@ -3,16 +3,18 @@
 //! A record begins at `TY  -` and ends at `ER  -`, at the next `TY  -`, or at the end of the file. Text between
 //! records, such as the `1.` of Ovid or the preamble of Cochrane, is skipped. Only a title, author, DOI or abstract
 //! there begins a record whose `TY` is missing, because skipping it would lose a study.
+//!
+//! On a web page, elements such as `<br>` take the place of line breaks.
 
 use super::{
-    lines::{MARK_LENGTH, unmarked},
+    lines::{LineElements, MARK_LENGTH, unmarked},
     tagged::{LineRole, LineRules, OpenRecord, TaggedSplitter},
 };
 
 /// The maximum number of blanks before a tag. A line with more blanks is indented text.
 const MAX_INDENT: usize = 16;
 /// The number of bytes that determine whether a line has a tag.
-const TAG_PREFIX: usize = MARK_LENGTH + MAX_INDENT + 12;
+const TAG_PREFIX: usize = MARK_LENGTH + MAX_INDENT + 24;
 /// Tags that begin a record without `TY`.
 const UNTYPED_STARTS: [&[u8; 2]; 7] = [b"TI", b"T1", b"AU", b"A1", b"DO", b"AB", b"N2"];
 /// Tags that may be written with one blank before the dash. Two letters and a dash are common in prose, so only known
@@ -26,6 +28,17 @@ const SINGLE_BLANK: [&[u8; 2]; 83] = [
     b"ST", b"SV", b"T1", b"T2", b"T3", b"TA", b"TI", b"TT", b"TY", b"U1", b"U2", b"U3", b"U4", b"U5", b"UR", b"VL",
     b"VO", b"Y1", b"Y2",
 ];
+
+/// A no-break space in HTML.
+pub(crate) const NO_BREAK_SPACE: &str = "&nbsp;";
+/// The names of elements that end a line.
+const LINE_ELEMENTS: [&[u8]; 3] = [b"br", b"p", b"div"];
+/// Longest element that ends a line.
+const MAX_ELEMENT: usize = 12;
+/// The maximum number of bytes of elements and white space between two lines.
+const MAX_ELEMENTS: usize = 64;
+/// The number of bytes in which the code of a type ends.
+const MAX_CODE: usize = 32;
 
 /// The tag of a line in upper case, and the offset of its value.
 ///
@@ -47,7 +60,9 @@ pub(crate) fn tag(line: &[u8]) -> Option<([u8; 2], usize)> {
         // Some programs replace the blanks with a tab.
         (b'\t', b'-', _) => 4,
         (b' ', b'-', None | Some(b' ' | b'\t' | b'\r' | b'\n')) if is_usual() => 4,
-        (b' ' | b'\t', b' ' | b'\t', Some(128..)) | (b' ' | b'\t', 128.., _) | (0xA0 | 0xC2, ..)
+        (b' ' | b'\t', b' ' | b'\t', Some(128..))
+        | (b' ' | b'\t', 128.. | b'&', _)
+        | (0xA0 | 0xC2 | b'&', ..)
             if is_usual() =>
         {
             typographic_width(rest)?
@@ -57,14 +72,15 @@ pub(crate) fn tag(line: &[u8]) -> Option<([u8; 2], usize)> {
     Some(([first.to_ascii_uppercase(), second.to_ascii_uppercase()], marked + indent + width))
 }
 
-/// The width of a tag with no-break spaces or a longer dash, in UTF-8 or Windows-1252. Web pages contain the spaces,
-/// and word processors lengthen the dash.
+/// The width of a tag with no-break spaces or a longer dash, in UTF-8, Windows-1252 or HTML. Web pages contain the
+/// spaces, and word processors lengthen the dash.
 fn typographic_width(tag: &[u8]) -> Option<usize> {
     let (mut at, mut blanks) = (2, 0);
     while blanks < 2 {
         at += match tag[at..] {
             [b' ' | b'\t' | 0xA0, ..] => 1,
             [0xC2, 0xA0, ..] => 2,
+            [b'&', ..] if tag[at..].starts_with(NO_BREAK_SPACE.as_bytes()) => NO_BREAK_SPACE.len(),
             _ => break,
         };
         blanks += 1;
@@ -76,12 +92,56 @@ fn typographic_width(tag: &[u8]) -> Option<usize> {
         [0xE2, 0x80, 0x90..=0x95, ..] | [0xE2, 0x88, 0x92, ..] if blanks > 1 => 3,
         _ => return None,
     };
-    matches!(tag.get(at), None | Some(b' ' | b'\t' | b'\r' | b'\n' | 0xA0 | 0xC2)).then_some(at)
+    matches!(tag.get(at), None | Some(b' ' | b'\t' | b'\r' | b'\n' | 0xA0 | 0xC2 | b'&')).then_some(at)
 }
 
 /// Returns `true` if a line begins a record.
 pub(crate) fn is_type_line(line: &[u8]) -> bool {
     matches!(tag(line), Some((name, _)) if &name == b"TY")
+}
+
+/// The code of a line `TY  - JOUR`, and `true` if an element that ends the line follows it.
+pub(crate) fn type_code(line: &[u8]) -> Option<(&[u8], bool)> {
+    let (_, value) = tag(line).filter(|(name, _)| name == b"TY")?;
+    let mut code = &line[value..];
+    while let Some(rest) = code.trim_ascii_start().strip_prefix(NO_BREAK_SPACE.as_bytes()) {
+        code = rest;
+    }
+    let end = code.iter().take(MAX_CODE).position(|byte| *byte == b'<');
+    let is_ended = end.is_some_and(|end| element(&code[end..]).is_some());
+    let code = if is_ended { &code[..end.unwrap_or_default()] } else { code };
+    Some((code.trim_ascii(), is_ended))
+}
+
+/// The length of the elements at the beginning of a text that separate two lines of a web page, if a line with a tag
+/// follows. Paragraphs within a value may end at a line break, so there only `<br>` counts.
+pub(crate) fn line_elements(text: &[u8]) -> Option<usize> {
+    let (mut at, mut has_break, mut has_line_end) = (0, false, false);
+    while at < MAX_ELEMENTS {
+        let rest = text.get(at..)?;
+        match rest.first()? {
+            b'<' => {
+                let length = element(rest)?;
+                has_break |= rest.get(1..3).is_some_and(|name| name.eq_ignore_ascii_case(b"br"));
+                at += length;
+            }
+            byte if byte.is_ascii_whitespace() => {
+                has_line_end |= matches!(byte, b'\n' | b'\r');
+                at += 1;
+            }
+            _ => break,
+        }
+    }
+    (has_break || !has_line_end).then(|| tag(&text[at..])).flatten().map(|_| at)
+}
+
+/// The length of the element at the beginning of a text that may end a line.
+pub(crate) fn element(text: &[u8]) -> Option<usize> {
+    let text = &text[..text.len().min(MAX_ELEMENT)];
+    let end = memchr::memchr(b'>', text)?;
+    let name = text[1..end].trim_ascii();
+    let name = name.strip_prefix(b"/").or_else(|| name.strip_suffix(b"/")).unwrap_or(name).trim_ascii();
+    LINE_ELEMENTS.iter().any(|known| name.eq_ignore_ascii_case(known)).then_some(end + 1)
 }
 
 fn kind(line: &[u8]) -> LineRole {
@@ -99,7 +159,8 @@ pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
     // Some programs sort the tags, so that `TY` is in the middle of a record, and others repeat it.
     let begins_next =
         |open: &OpenRecord, kind| kind == LineRole::Type && (open.blanks > 0 || (open.typed && open.filled));
-    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit)
+    let elements = LineElements { length: line_elements, lookahead: MAX_ELEMENTS + MAX_ELEMENT + TAG_PREFIX };
+    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit).with_elements(elements)
 }
 
 #[cfg(test)]

@@ -110,6 +110,7 @@ fn at_start(line: &[u8], after: &[u8]) -> Option<PartKind> {
         b'<' => return markup(line, after),
         b'[' | b'{' => is_json(line, after).then_some(Format::Json),
         _ if line.len() <= MAX_FIRST => tagged(line, after).or_else(|| table(line, after)),
+        _ if is_ris(line) => Some(Format::Ris),
         _ => table(line, after),
     };
     format.map(PartKind::Read)
@@ -187,9 +188,30 @@ fn tagged(line: &[u8], after: &[u8]) -> Option<Format> {
 
 /// Returns `true` for `TY  - JOUR`.
 fn is_ris(line: &[u8]) -> bool {
-    let Some((name, value)) = ris::tag(line) else { return false };
-    let code = line[value..].trim_ascii();
-    &name == b"TY" && (2..=8).contains(&code.len()) && code.iter().all(u8::is_ascii_alphanumeric)
+    ris::type_code(line)
+        .is_some_and(|(code, _)| (2..=8).contains(&code.len()) && code.iter().all(u8::is_ascii_alphanumeric))
+}
+
+/// Finds the first record in a line of a web page: `<body>TY  - JOUR<br>TI  - a<br>`.
+pub(super) fn in_page(line: &[u8]) -> Option<Start> {
+    let begins = |at: &usize| {
+        let is_separate = line[..*at].last().is_none_or(|byte| *byte == b'>' || byte.is_ascii_whitespace());
+        is_separate && is_known_type(&line[*at..], true)
+    };
+    let at = memmem::find_iter(line, b"TY").find(begins)?;
+    Some(Start { at, kind: PartKind::Read(Format::Ris) })
+}
+
+/// The RIS of a web page that begins with this line.
+pub(super) fn page_line(line: &[u8]) -> Option<Start> {
+    is_known_type(line, true).then_some(Start { at: 0, kind: PartKind::Read(Format::Ris) })
+}
+
+/// Returns `true` for a line with the code of a known type, or for one that ends in an element.
+fn is_known_type(line: &[u8], needs_element: bool) -> bool {
+    let Some((code, is_ended)) = ris::type_code(line) else { return false };
+    (is_ended || !needs_element)
+        && crate::read::RIS_KINDS.iter().any(|(kind, _)| code.eq_ignore_ascii_case(kind.as_bytes()))
 }
 
 /// Returns `true` for `1.`, which Ovid writes before a record.
@@ -502,10 +524,7 @@ type Check = fn(&[u8]) -> bool;
 
 /// The beginnings of files of tagged lines, and what else has to be on the line.
 const NEEDLES: [(&[u8], Format, Check); 13] = [
-    (b"TY  - ", Format::Ris, |line| {
-        let code = ris::tag(line).map(|(_, value)| line[value..].trim_ascii()).unwrap_or_default();
-        crate::read::RIS_KINDS.iter().any(|(kind, _)| code.eq_ignore_ascii_case(kind.as_bytes()))
-    }),
+    (b"TY  - ", Format::Ris, |line| is_known_type(line, false)),
     (b"PMID- ", Format::Nbib, is_nbib),
     ("SrcDatabase-来源库".as_bytes(), Format::CnkiText, cnki::is_type_line),
     (b"{Reference Type}: ", Format::NoteExpress, noteexpress::is_type_line),

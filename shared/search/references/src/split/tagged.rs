@@ -6,7 +6,7 @@
 
 use super::{
     Splitter, Step,
-    lines::{Lines, over_limit, trimmed_end},
+    lines::{LineElements, Lines, over_limit, trimmed_end},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +71,11 @@ impl TaggedSplitter {
         Self { rules, limit, lines: Lines::default(), open: None }
     }
 
+    /// Also ends lines at these elements.
+    pub(crate) fn with_elements(self, elements: LineElements) -> Self {
+        Self { lines: Lines::new(Some(elements)), ..self }
+    }
+
     fn found(&mut self, open: OpenRecord, consumed: usize) -> Step {
         self.open = None;
         self.lines.consume(consumed);
@@ -100,7 +105,7 @@ impl Splitter for TaggedSplitter {
         loop {
             let at = self.lines.at;
             let line = self.lines.current(tail, end);
-            let text = line.as_ref().map_or(at..tail.len(), |line| line.text.clone());
+            let text = line.as_ref().map_or_else(|| self.lines.known(), |line| line.text.clone());
             // A line is classified early, by its first bytes, so that the position of a chunk's end does not matter.
             let judged = match &line {
                 Some(line) => &tail[line.text.clone()],
@@ -138,7 +143,7 @@ impl Splitter for TaggedSplitter {
                 Some(open) if kind == LineRole::End => return self.found(open, line.next),
                 Some(_) => self.lines.advance(line.next),
                 None => {
-                    self.lines = Lines::default();
+                    self.lines.advance(0);
                     return Step::Skip { consumed: line.next };
                 }
             }

@@ -1,7 +1,7 @@
 //! The pieces of randomly composed files.
 
 /// Pieces of all formats, so that random sequences of them reach every state of the splitters.
-pub(crate) const PIECES: [&str; 138] = [
+pub(crate) const PIECES: [&str; 142] = [
     "TY  - JOUR",
     "\n",
     "\r\n",
@@ -140,8 +140,12 @@ pub(crate) const PIECES: [&str; 138] = [
     "</fullTrial>",
     "\"uids\":[\"1\"],\"1\":{\"uid\":\"1\",\"pubdate\":\"2020\",\"title\":\"a\"}",
     "\"ctNumber\":\"2024-501234-12-00\", \"ctTitle\":\"a\"",
+    "<br>",
+    "</p>\n<p>",
+    "&nbsp;",
+    "TY  - JOUR<br>TI  - a title<br>",
 ];
-pub(crate) const STARTS: [&str; 34] = [
+pub(crate) const STARTS: [&str; 36] = [
     "",
     "TY  - JOUR\n",
     "PMID- 1\n",
@@ -176,6 +180,8 @@ pub(crate) const STARTS: [&str; 34] = [
     "<allTrials><fullTrial><trialDescription><title>a</title></trialDescription></fullTrial>",
     "<trials><trial><main><public_title>a</public_title></main></trial>",
     "EudraCT Number: 2019-001234-12\nSponsor Name: a\nFull Title: b\n",
+    "TY&nbsp; - JOUR<br />AU&nbsp; - Doe, Jane<br />",
+    "<html><body>TY  - JOUR<br>TI  - a<br>",
 ];
 
 /// Files to modify at random.

@@ -1,6 +1,6 @@
 //! Variants that programs, languages and libraries write, of names, identifiers, placeholders and columns.
 
-use references::{Format, Limits, Reference};
+use references::{DETECTION_WINDOW, Format, Limits, Outcome, Reference, Report};
 
 use crate::{read, read_in_chunks, reference, references};
 
@@ -346,4 +346,96 @@ fn entries_of_bibtex_as_json_are_read() {
             (Some("10.5555/a"), "article")
         );
     }
+}
+
+/// The references of a file that are the same for pushes of any size, and the number of quarantined records.
+fn in_any_chunks(file: &[u8]) -> (Vec<Reference>, Report) {
+    let (outcomes, report) = read(file).unwrap_or_else(|error| panic!("{error}"));
+    for chunk in [1, 7, file.len()] {
+        let read = read_in_chunks(file, chunk, Limits::default()).unwrap();
+        assert_eq!(read, (outcomes.clone(), report.clone()), "in chunks of {chunk}");
+    }
+    let found = outcomes.into_iter().filter_map(|outcome| match outcome {
+        Outcome::Read(record) => Some(record.reference),
+        Outcome::Quarantined(_) => None,
+    });
+    (found.collect(), report)
+}
+
+const RIS: &str = "TY  - JOUR\nTI  - Diet &amp; sleep: 5 &lt; 7, caf&eacute;\nAU  - Roe, Ann\nAU  - M&uuml;ller, Bob\nPY  - 2020\n\
+    AB  - We tried p < 0.05 and\nmore.\nDO  - 10.5555/a\nER  - \n\nTY  - BOOK\nTI  - Another\nAU  - Doe, C\nER  - \n";
+
+fn assert_is_ris(found: &[Reference], file: &str) {
+    assert_eq!(found.len(), 2, "{file}");
+    assert_eq!(
+        (found[0].title.as_str(), found[1].title.as_str()),
+        ("Diet & sleep: 5 < 7, café", "Another"),
+        "{file}"
+    );
+    assert_eq!(found[0].authors, ["Roe, Ann", "Müller, Bob"], "{file}");
+    assert_eq!((found[0].year, found[0].doi.as_deref()), (Some(2020), Some("10.5555/a")), "{file}");
+    assert_eq!(found[0].r#abstract.as_deref(), Some("We tried p < 0.05 and more."), "{file}");
+    assert_eq!(
+        (found[0].r#type.as_deref(), found[1].r#type.as_deref()),
+        (Some("Journal Article"), Some("Book")),
+        "{file}"
+    );
+}
+
+#[test]
+fn elements_between_lines_of_ris_end_them() {
+    let lines: Vec<&str> = RIS.trim_end().split('\n').collect();
+    for (before, after) in [
+        ("", "<br>"),
+        ("", "<br/>"),
+        ("", "<BR />"),
+        ("", "<br>\n"),
+        ("", "<br />\r\n"),
+        ("<p>", "</p>"),
+        ("<div>", "</div>"),
+        ("<p>", "</p>\n"),
+        (" ", "<br>"),
+    ] {
+        let body: String = lines.iter().map(|line| format!("{before}{line}{after}")).collect();
+        for body in [body.clone(), body.replace("  - ", "&nbsp;&nbsp;-&nbsp;"), body.replace("  - ", " - ")] {
+            let (found, report) = in_any_chunks(body.as_bytes());
+            assert_is_ris(&found, &body);
+            assert_eq!((report.format, report.quarantined, report.records), (Format::Ris, 0, 2), "{body}");
+        }
+        for (start, end) in [
+            ("<html><head><title>Export</title></head><body>", "</body></html>"),
+            ("<!DOCTYPE html>\n<html>\n<body>\n<div class=\"a\">", "</div>\n</body>\n</html>\n"),
+            ("<table><tr><td>", "</td></tr></table>"),
+        ] {
+            let page = format!("{start}{body}{end}");
+            let (found, report) = in_any_chunks(page.as_bytes());
+            assert_eq!((report.records, report.quarantined), (3, 1), "{page}");
+            assert_is_ris(&found, &page);
+        }
+    }
+}
+
+#[test]
+fn long_lines_of_web_pages_are_records() {
+    let record = RIS.replace('\n', "<br>");
+    let body = record.repeat(600);
+    assert!(body.len() > 2 * DETECTION_WINDOW);
+    for page in
+        [body.clone(), format!("<html><body>{body}</body></html>"), format!("PMID- 1\nTI  - a\n\n{body}")]
+    {
+        let (outcomes, report) = read(page.as_bytes()).unwrap();
+        let found = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Read(_))).count();
+        assert!(found >= 1_200, "{found} of {}", report.records);
+        assert_eq!(report.skipped, None);
+    }
+}
+
+#[test]
+fn elements_in_values_of_ris_stay() {
+    let found = with(&["AB  - We tried<br>and <p>more</p>", "KW  - care<br>"]);
+    assert_eq!(
+        found.r#abstract.as_deref(),
+        with(&["AB  - We tried<br>and <p>more</p>"]).r#abstract.as_deref()
+    );
+    assert_eq!(references("TY  - JOUR\nTI  - a <br> TI-b\nER  - \n")[0].title, "a <br> TI-b");
 }

@@ -16,7 +16,7 @@ type Fragments = (&'static str, &'static str, &'static str);
 type Pair<'a> = (&'a str, &'a str);
 
 /// Gaps for each format and each type of value.
-const GAPS: [Gap; 90] = [
+const GAPS: [Gap; 93] = [
     ("TY  - JOUR\nTI  - ", "\nER  - \n"),
     ("TY  - JOUR\nTI  - a\nAU  - ", "\nER  - \n"),
     ("TY  - JOUR\nTI  - a\nPY  - ", "\nER  - \n"),
@@ -26,6 +26,9 @@ const GAPS: [Gap; 90] = [
     ("TY  - JOUR\nTI  - a\nSP  - ", "\nER  - \n"),
     ("TY  - JOUR\nTI  - a\nAB  - ", "\nER  - \n"),
     ("TY  - JOUR\nTI  - a\nER  - \n", "\n"),
+    ("TY  - JOUR<br>TI  - a<br>AB  - ", "<br>ER  - <br>"),
+    ("TY  - JOUR<br>TI  - a<br>ER  - <br>", "<br>"),
+    ("<html><body>TY  - JOUR<br>TI  - a<br>", "</body></html>"),
     ("PMID- 1\nTI  - ", "\n"),
     ("PMID- 1\nTI  - a\nFAU - ", "\n"),
     ("PMID- 1\nTI  - a\nDP  - ", "\n"),
@@ -135,7 +138,7 @@ const GAPS: [Gap; 90] = [
 
 /// Pieces of fragments that open, close, separate, refer to or are searched for in some format.
 #[rustfmt::skip]
-const PIECES: [&str; 98] = [
+const PIECES: [&str; 101] = [
     "(", ")", "[", "]", "{", "}", "\"", "'", "\\", "$", "<", ">", "&", ";", ",", ".", " ", "\n", "\r", "=", "#", "@", "%",
     "-", "/", ":", "|", "~", "^", "_", "a", "A", "1", "\t", "é", "\u{301}", "\u{a0}", "\\'", "\\\"{", "\\textbf{",
     "\\frac", "\\href{", "\\}", "\\{", "{}", "{\\}", "a={", "a=\"", "\n a = {", "crossref=", "crossref={", "crossref={z}",
@@ -143,6 +146,7 @@ const PIECES: [&str; 98] = [
     "10.", "10.5555/", "10.5555.", "doi:", " and ", "and", "family=", "Jr", "J. ", "<a>", "</a>", "<a ", "<record>", "</record>",
     "<record/>", "<mover>", "</mover>", "<!--", "-->", "<![CDATA[", "]]>", "&amp;", "&#38;", "[{", "{\"a\":", "\nTY  - ",
     "\nER  - ", "\nPMID- 1\n", "\n<1>\n", "\nPT J\n", "\n%0 Book\n", "\nTitle,Authors,DOI\n",
+    "<br>", "<br>TY  - JOUR", "&nbsp;",
 ];
 
 /// Pieces before and after the fragments.
@@ -184,7 +188,7 @@ fn assert_file_proportional(file: impl Fn(usize) -> String, bytes: usize, shape:
 }
 
 /// Shapes that once needed quadratic work, or a scan of a fixed part of the file for every few bytes.
-const FOUND: [(Gap, Fragments); 39] = [
+const FOUND: [(Gap, Fragments); 43] = [
     (("[{\"type\":\"book\",\"title\":\"a\"},", "]"), ("", "<![CDATA[]", "")),
     (("@article{k, title={a}}\n", ""), ("", "@b{z,crossref=z\n", "")),
     (("@article{k, title={a}}\n", ""), ("", "@b{z,crossref=z,}\n", "")),
@@ -229,6 +233,10 @@ const FOUND: [(Gap, Fragments); 39] = [
     (("@article{k, title = {", "}}"), ("", "\\}{\"a\":", "")),
     (("<xml><records><record><title>", "</title></record></records></xml>"), ("", "<a '>", "")),
     (("<xml><records><record><title>", "</title></record></records></xml>"), ("", "<!--", "")),
+    (("TY  - JOUR<br>TI  - ", "<br>ER  - <br>"), ("", "<br>", "")),
+    (("TY  - JOUR<br>TI  - ", "<br>ER  - <br>"), ("", "<p> ", "")),
+    (("TY  - JOUR<br>TI  - a<br>", ""), ("", "TY  - JOUR<br>", "")),
+    (("<html><body>TY  - JOUR<br>TI  - a<br>", "</body></html>"), ("", "TYTY  - JOUR", "")),
     (("RT Journal Article\nT1 a\n\n", "\n"), ("}", "@b{z,\nTitle,Authors,DOI\n1\\textbf{", "")),
 ];
 
