@@ -6,6 +6,7 @@
 //! is not printable, the record is quarantined. Files merged from two databases do mix encodings.
 
 mod decoder;
+mod jis;
 mod legacy;
 mod name;
 mod utf16;
@@ -16,6 +17,7 @@ use encoding_rs::ISO_2022_JP;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use decoder::Decoder;
+pub(crate) use jis::Jis;
 pub(crate) use legacy::{LegacyEncoding, LegacyState};
 pub(crate) use utf16::{Utf16, utf16_units};
 
@@ -105,6 +107,10 @@ impl Encoding {
         matches!(self, Self::Utf16Le | Self::Utf16Be)
     }
 
+    pub(crate) fn is_iso_2022_jp(self) -> bool {
+        self == Self::Other(OtherEncoding(ISO_2022_JP))
+    }
+
     /// Detects the encoding of a file from its first bytes.
     pub(crate) fn detect(window: &[u8]) -> EncodingDetection {
         let marks: [(&[u8], Self); 3] = [
@@ -183,6 +189,9 @@ fn utf16_without_mark(window: &[u8]) -> Option<Encoding> {
 /// # Errors
 /// Returns the reason to quarantine the record.
 pub(crate) fn decode<'a>(bytes: &'a [u8], legacy: Decoder) -> Result<(Cow<'a, str>, usize), &'static str> {
+    if legacy.is_iso_2022_jp() && has_escape(bytes) {
+        return printable(legacy.decode(bytes));
+    }
     printable(match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) if is_cut_utf8(bytes) => String::from_utf8_lossy(bytes),
@@ -230,6 +239,11 @@ pub(crate) fn printable(text: Cow<'_, str>) -> Result<(Cow<'_, str>, usize), &'s
     Ok((Cow::Owned(text.replace(is_control, "")), controls))
 }
 
+/// Returns `true` for a text that may have letters of ISO-2022-JP.
+pub(crate) fn has_escape(bytes: &[u8]) -> bool {
+    memchr::memchr(jis::ESCAPE, bytes).is_some()
+}
+
 /// Returns `true` for ASCII with a sequence that begins Japanese characters, as old exports and e-mails contain it.
 pub(crate) fn is_iso_2022_jp(bytes: &[u8]) -> bool {
     let begins = |at: usize| matches!(bytes.get(at + 1..at + 3), Some(b"$B" | b"$@"));
@@ -256,6 +270,8 @@ pub(crate) fn decode_for_display<'a>(bytes: &'a [u8], legacy: Decoder) -> Cow<'a
 /// make the slice look like another encoding.
 pub(crate) fn decode_cut<'a>(bytes: &'a [u8], legacy: Decoder) -> Cow<'a, str> {
     let whole = match std::str::from_utf8(bytes) {
+        // The letters have their high bit set.
+        Err(_) if legacy.is_iso_2022_jp() => bytes,
         Err(error) if error.error_len().is_none() => &bytes[..error.valid_up_to()],
         _ => bytes,
     };

@@ -6,7 +6,7 @@ use crate::{
     Checkpoint, Error, Format, Outcome, READER_VERSION,
     batch::{Batch, DefectCounts, RawRecord},
     detect::Detection,
-    encoding::{Certainty, Encoding, Utf16, decode},
+    encoding::{Certainty, Encoding, Jis, Utf16, decode, has_escape},
     gaps::Gaps,
     limits::ReaderSettings,
     outcome::SkippedText,
@@ -47,7 +47,7 @@ pub(crate) struct ReadOptions<'a> {
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) detected: Detection,
-    transcoder: Option<Utf16>,
+    transcoder: Option<Transcoder>,
     /// UTF-8, or the original bytes if the encoding is ASCII-compatible.
     buffer: Vec<u8>,
     /// The number of consumed bytes in the buffer.
@@ -70,6 +70,23 @@ pub(crate) struct Stream {
     pub(crate) kinds: DefectCounts,
     /// The text between the records.
     gaps: Gaps,
+}
+
+/// Converts the bytes of a file to those of the buffer.
+#[derive(Debug)]
+enum Transcoder {
+    Utf16(Utf16),
+    Jis(Jis),
+}
+
+impl Transcoder {
+    fn of(encoding: Encoding) -> Option<Self> {
+        if encoding.is_utf16() {
+            Some(Self::Utf16(Utf16::new(encoding)))
+        } else {
+            encoding.is_iso_2022_jp().then(|| Self::Jis(Jis::default()))
+        }
+    }
 }
 
 /// The minimum number of records in a file for a conclusion from missing titles.
@@ -109,9 +126,8 @@ pub(crate) struct Frame {
 
 impl Stream {
     pub(crate) fn new(detected: Detection, plan: ReaderSettings) -> Self {
-        let utf16 = detected.encoding.is_utf16();
         Self {
-            transcoder: utf16.then(|| Utf16::new(detected.encoding)),
+            transcoder: Transcoder::of(detected.encoding),
             buffer: Vec::new(),
             front: 0,
             position: Position { byte: detected.mark_length as u64, line: 1, after_cr: false },
@@ -153,7 +169,7 @@ impl Stream {
 
     /// Returns a checkpoint. Buffered bytes are read again after resuming.
     pub(crate) fn checkpoint(&self) -> Option<Checkpoint> {
-        if self.broken.is_some() {
+        if self.broken.is_some() || self.is_in_letters() {
             return None;
         }
         Some(Checkpoint {
@@ -175,6 +191,15 @@ impl Stream {
         })
     }
 
+    /// Returns `true` if the front is between two letters of ISO-2022-JP. A new reader would expect ASCII there.
+    fn is_in_letters(&self) -> bool {
+        match (&self.transcoder, self.buffer.get(self.front)) {
+            (Some(Transcoder::Jis(jis)), None) => !jis.is_ascii(),
+            (Some(Transcoder::Jis(_)), Some(next)) => !next.is_ascii() || *next == b'$' || *next == b'(',
+            _ => false,
+        }
+    }
+
     /// Returns the position after text that begins at `from`.
     fn behind(&self, from: Position, text: &[u8]) -> Position {
         from.behind(text, self.detected.encoding.is_utf16())
@@ -185,7 +210,8 @@ impl Stream {
         self.buffer.drain(..self.front);
         self.front = 0;
         match &mut self.transcoder {
-            Some(utf16) => utf16.push(bytes, &mut self.buffer),
+            Some(Transcoder::Utf16(utf16)) => utf16.push(bytes, &mut self.buffer),
+            Some(Transcoder::Jis(jis)) => jis.push(bytes, &mut self.buffer),
             None => self.buffer.extend_from_slice(bytes),
         }
     }
@@ -205,7 +231,7 @@ impl Stream {
         }
         if !self.ending {
             self.ending = true;
-            if let Some(utf16) = &mut self.transcoder {
+            if let Some(Transcoder::Utf16(utf16)) = &mut self.transcoder {
                 utf16.finish(&mut self.buffer);
             }
         }
@@ -432,7 +458,8 @@ impl Stream {
         if self.frame.is_none() {
             self.frame = Some(Frame { first: start.byte, closing: self.splitter.closing() });
         }
-        let text = std::str::from_utf8(raw).map_err(|_| raw);
+        let has_letters = matches!(self.transcoder, Some(Transcoder::Jis(_))) && has_escape(raw);
+        let text = std::str::from_utf8(raw).ok().filter(|_| !has_letters).ok_or(raw);
         let legacy = match text {
             Err(raw) if fault.is_none() => self.detected.legacy.learn(raw),
             _ => self.detected.legacy.decoder(),

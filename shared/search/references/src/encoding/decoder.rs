@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
+use encoding_rs::ISO_2022_JP;
 use oem_cp::code_table::DECODING_TABLE_CP850;
+
+use super::jis;
 
 /// An encoding of bytes that are not UTF-8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,9 +19,17 @@ pub(crate) enum Decoder {
 impl Decoder {
     pub(crate) fn decode(self, bytes: &[u8]) -> Cow<'_, str> {
         match self {
+            Self::Web(_) if self.is_iso_2022_jp() => {
+                let bytes = jis::original(bytes);
+                Cow::Owned(ISO_2022_JP.decode_without_bom_handling(&bytes).0.into_owned())
+            }
             Self::Web(encoding) => encoding.decode_without_bom_handling(bytes).0,
             Self::Cp850 => Cow::Owned(bytes.iter().map(|byte| cp850(*byte)).collect()),
         }
+    }
+
+    pub(super) fn is_iso_2022_jp(self) -> bool {
+        self == Self::Web(ISO_2022_JP)
     }
 
     pub(super) fn name(self) -> &'static str {

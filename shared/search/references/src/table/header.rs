@@ -2,12 +2,10 @@
 
 use std::sync::LazyLock;
 
-use encoding_rs::ISO_2022_JP;
-
 use super::cells::cells;
 use crate::{
     Delimiter,
-    encoding::is_iso_2022_jp,
+    encoding::{Decoder, has_escape},
     read::{
         field::{FIELDS, Field, FieldName, Index, Rule},
         wos,
@@ -192,9 +190,9 @@ pub(crate) fn is_header(row: &[u8], delimiter: Delimiter, is_first: bool) -> boo
             .is_some_and(|header| header.has_titles() && (is_first || header.recognised() >= MIN_COLUMNS))
     };
     match std::str::from_utf8(row) {
-        Ok(row) if is_iso_2022_jp(row.as_bytes()) => {
+        _ if has_escape(row) => {
             spend(row.len());
-            is_known(&ISO_2022_JP.decode_without_bom_handling(row.as_bytes()).0)
+            is_known(&Decoder::Web(encoding_rs::ISO_2022_JP).decode(row))
         }
         Ok(row) => is_known(row),
         // In another encoding the names of the columns would not be words.

@@ -439,3 +439,58 @@ fn elements_in_values_of_ris_stay() {
     );
     assert_eq!(references("TY  - JOUR\nTI  - a <br> TI-b\nER  - \n")[0].title, "a <br> TI-b");
 }
+
+#[test]
+fn cells_in_iso_2022_jp_have_line_breaks() {
+    // The second bytes of several letters are quotation marks, commas, braces and angle brackets: い, う, か.
+    let table = "タイトル,著者名,抄録,発行年\n\"いろは, い\nいい\",\"山田 太郎; いい 花子\",\"一行目 い\r\n二行目 \"\"い\"\" い,い\n三行目\",2020\n\
+        いいい,鈴木 花子,いいい,2021\n";
+    for text in
+        [table.to_owned(), table.replace(',', "\t"), table.replace('\n', "\r\n").replace("\r\r", "\r")]
+    {
+        let (bytes, ..) = encoding_rs::ISO_2022_JP.encode(&text);
+        let (found, report) = in_any_chunks(&bytes);
+        assert_eq!((report.records, report.quarantined, report.skipped), (2, 0, None), "{text}");
+        assert!(
+            found[0].title.starts_with("いろは") && found[0].title.ends_with(" い いい"),
+            "{:?}",
+            found[0].title
+        );
+        assert_eq!(found[0].authors, ["山田 太郎", "いい 花子"]);
+        assert!(found[0].r#abstract.as_deref().unwrap().contains("二行目 \"い\" い"), "{:?}", found[0]);
+        assert_eq!((found[1].title.as_str(), found[1].year), ("いいい", Some(2021)));
+    }
+}
+
+#[test]
+fn syntax_is_not_found_in_letters_of_iso_2022_jp() {
+    // With an odd number of quotation marks, braces and angle brackets.
+    let all: String = ('ぁ'..='ん').chain("飲絢唖".chars()).chain('ァ'..='ヶ').collect();
+    for (text, records) in [
+        (
+            format!("@article{{a, title = {{試験 {all}}}, year = 2020}}\n@article{{b, title = {{{all}}}}}\n"),
+            2,
+        ),
+        (
+            format!(
+                "<xml><records><record><title>試験 {all}</title></record><record><title>{all}</title></record></records></xml>"
+            ),
+            2,
+        ),
+        (
+            format!(
+                "[{{\"type\":\"book\",\"title\":\"試験 {all}\",\"author\":[]}},{{\"type\":\"book\",\"title\":\"{all}\"}}]"
+            ),
+            2,
+        ),
+        (format!("TY  - JOUR\nTI  - 試験 {all}\nER  - \nTY  - JOUR\nTI  - {all}\nER  - \n"), 2),
+    ] {
+        let (bytes, ..) = encoding_rs::ISO_2022_JP.encode(&text);
+        let (found, report) = in_any_chunks(&bytes);
+        assert_eq!((found.len(), report.quarantined), (records, 0), "{text}");
+        assert_eq!(
+            (found[0].title.as_str(), found[1].title.as_str()),
+            (format!("試験 {all}").as_str(), all.as_str())
+        );
+    }
+}
