@@ -32,6 +32,9 @@ pub enum Format {
     FieldRows,
     /// EndNote's tagged format (`.enw`), also known as refer: lines `%0 Journal Article`.
     Refer,
+    /// EndNote's text with spelled-out names: lines `Reference Type:  Journal Article`.
+    #[serde(rename = "endnote_text")]
+    EndNoteText,
     /// The tagged format of RefWorks: lines `RT Journal Article`.
     #[serde(rename = "refworks")]
     RefWorks,
@@ -75,7 +78,7 @@ pub enum Format {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::Ris,
         Self::Nbib,
         Self::EndNoteXml,
@@ -88,6 +91,7 @@ impl Format {
         Self::Csv { delimiter: Delimiter::Bar },
         Self::FieldRows,
         Self::Refer,
+        Self::EndNoteText,
         Self::RefWorks,
         Self::Ovid,
         Self::Cochrane,
@@ -153,6 +157,7 @@ impl fmt::Display for Format {
             Self::Csv { delimiter: Delimiter::Bar } => "CSV (vertical bar)",
             Self::FieldRows => "CSV (a row for each field)",
             Self::Refer => "EndNote tagged",
+            Self::EndNoteText => "EndNote text",
             Self::RefWorks => "RefWorks tagged",
             Self::Ovid => "Ovid text",
             Self::Cochrane => "Cochrane text",

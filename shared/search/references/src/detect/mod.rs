@@ -10,7 +10,10 @@ mod xml;
 use crate::{
     Error, Format,
     encoding::{Certainty, Encoding, EncodingDetection, LegacyEncoding, Utf16},
-    split::{self, PartKind, cnki, entries, eu_ctr, lines, nbib, noteexpress, refer, refworks, ris, wos},
+    split::{
+        self, PartKind, cnki, endnote_text, entries, eu_ctr, lines, nbib, noteexpress, refer, refworks, ris,
+        wos,
+    },
 };
 use table::TableDetection;
 pub(crate) use table::has_field_rows;
@@ -197,9 +200,12 @@ fn part_behind(text: &str, error: &Error) -> Option<Format> {
 /// Detects a tagged format by the first line that begins a record, and returns the offset of that line.
 fn tagged(text: &str) -> Option<(usize, Format, Certainty)> {
     let lines = lines::spans(text).filter(|line| !text[line.clone()].trim().is_empty());
-    let (before, (at, format)) = lines
-        .enumerate()
-        .find_map(|(number, line)| Some((number, (line.start, tagged_line(&text.as_bytes()[line])?))))?;
+    let (before, (at, format)) = lines.enumerate().find_map(|(number, line)| {
+        let (start, end) = (line.start, line.end);
+        let bytes = &text.as_bytes()[line];
+        let is_endnote = || endnote_text::begins(bytes, &text[end..]).then_some(Format::EndNoteText);
+        Some((number, (start, tagged_line(bytes).or_else(is_endnote)?)))
+    })?;
     // After many other lines, the match may be a coincidence.
     Some((at, format, if before <= PREAMBLE_LINES { Certainty::Certain } else { Certainty::Likely }))
 }

@@ -15,6 +15,7 @@ mod draft;
 mod ebsco;
 mod elements;
 mod endnote;
+mod endnote_text;
 mod entities;
 mod eu_ctr;
 mod europe_pmc;
@@ -115,6 +116,7 @@ pub(crate) fn read(
         (Format::WebOfScience, _) => wos::read(text).finish(),
         (Format::FieldRows, _) => csv::read_fields(text),
         (Format::Refer, _) => refer::read(text).finish(),
+        (Format::EndNoteText, _) => endnote_text::read(text).finish(),
         (Format::RefWorks, _) => refworks::read(text).finish(),
         (Format::Ovid, _) => databases::ovid(text).finish(),
         (Format::Cochrane, _) => databases::cochrane(text).finish(),

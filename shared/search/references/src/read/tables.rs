@@ -1,13 +1,13 @@
 //! Compares the tables in `docs/fields.md` with those of the readers.
 
 use super::{
-    bibtex, csl, databases, ebsco, endnote, eu_ctr, europe_pmc,
+    bibtex, csl, databases, ebsco, endnote, endnote_text, eu_ctr, europe_pmc,
     field::{Field, Rule},
     ictrp, isrctn, jats, mods, nbib, noteexpress, pubmed_xml, refer, refworks, ris, wos, zotero,
 };
 use crate::table::header;
 
-const FORMATS: [(&str, &[Rule]); 22] = [
+const FORMATS: [(&str, &[Rule]); 23] = [
     ("RIS", ris::RULES),
     ("PubMed nbib", nbib::RULES),
     ("EndNote XML", endnote::RULES),
@@ -16,6 +16,7 @@ const FORMATS: [(&str, &[Rule]); 22] = [
     ("BibTeX", bibtex::RULES),
     ("CSV and TSV", header::RULES),
     ("EndNote tagged", refer::RULES),
+    ("EndNote text", endnote_text::RULES),
     ("RefWorks tagged", refworks::RULES),
     ("Ovid text", databases::OVID),
     ("Cochrane text", databases::COCHRANE),

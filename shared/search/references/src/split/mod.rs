@@ -11,6 +11,7 @@ mod crossref;
 pub(crate) mod csv;
 mod cut_off;
 pub(crate) mod doctype;
+pub(crate) mod endnote_text;
 pub(crate) mod entries;
 pub(crate) mod eu_ctr;
 pub(crate) mod fields;
@@ -196,6 +197,7 @@ fn splitter_of(format: Format, limit: usize) -> Box<dyn Splitter> {
         Format::Csv { delimiter } => Box::new(csv::Csv::new(delimiter, limit)),
         Format::FieldRows => Box::new(fields::Fields::new(limit)),
         Format::Refer => Box::new(refer::splitter(limit)),
+        Format::EndNoteText => Box::new(endnote_text::splitter(limit)),
         Format::RefWorks => Box::new(refworks::splitter(limit)),
         Format::Ovid => Box::new(numbered::ovid(limit)),
         Format::Cochrane => Box::new(numbered::cochrane(limit)),

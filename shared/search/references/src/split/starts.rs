@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use memchr::memmem;
 
 use super::{
-    PartKind, cnki, entries, eu_ctr,
+    PartKind, cnki, endnote_text, entries, eu_ctr,
     lines::{MARK_LENGTH, unmarked},
     nbib, noteexpress, numbered, refer, refworks, ris, wos,
 };
@@ -171,6 +171,9 @@ fn tagged(line: &[u8], after: &[u8]) -> Option<Format> {
         Some(Format::BibTex)
     } else if refer::is_type_line(line) && is_refer(line) {
         Some(Format::Refer)
+    } else if endnote_text::is_first_line(line) && endnote_text::begins(line, &String::from_utf8_lossy(after))
+    {
+        Some(Format::EndNoteText)
     } else if refworks::is_type_line(line) {
         Some(Format::RefWorks)
     } else if numbered::is_cochrane(line) {
@@ -192,6 +195,11 @@ fn is_ris(line: &[u8]) -> bool {
         .is_some_and(|(code, _)| (2..=8).contains(&code.len()) && code.iter().all(u8::is_ascii_alphanumeric))
 }
 
+/// Returns `true` for the code of a known type.
+fn is_code(code: &[u8]) -> bool {
+    crate::read::RIS_KINDS.iter().any(|(kind, _)| code.eq_ignore_ascii_case(kind.as_bytes()))
+}
+
 /// Finds the first record in a line of a web page: `<body>TY  - JOUR<br>TI  - a<br>`.
 pub(super) fn in_page(line: &[u8]) -> Option<Start> {
     let begins = |at: &usize| {
@@ -210,8 +218,7 @@ pub(super) fn page_line(line: &[u8]) -> Option<Start> {
 /// Returns `true` for a line with the code of a known type, or for one that ends in an element.
 fn is_known_type(line: &[u8], needs_element: bool) -> bool {
     let Some((code, is_ended)) = ris::type_code(line) else { return false };
-    (is_ended || !needs_element)
-        && crate::read::RIS_KINDS.iter().any(|(kind, _)| code.eq_ignore_ascii_case(kind.as_bytes()))
+    (is_ended || !needs_element) && is_code(code)
 }
 
 /// Returns `true` for `1.`, which Ovid writes before a record.
@@ -220,9 +227,14 @@ fn is_number(line: &[u8]) -> bool {
     (1..=9).contains(&number.len()) && number.iter().all(u8::is_ascii_digit)
 }
 
+/// The lines that are not blank.
+fn lines_of(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| matches!(byte, b'\n' | b'\r')).filter(|line| !line.trim_ascii().is_empty())
+}
+
 /// The next line that is not blank.
 fn next_line(after: &[u8]) -> Option<&[u8]> {
-    after.split(|byte| matches!(byte, b'\n' | b'\r')).find(|line| !line.trim_ascii().is_empty())
+    lines_of(after).next()
 }
 
 /// Returns `true` for `@article{key,`.

@@ -440,6 +440,61 @@ fn elements_in_values_of_ris_stay() {
     assert_eq!(references("TY  - JOUR\nTI  - a <br> TI-b\nER  - \n")[0].title, "a <br> TI-b");
 }
 
+const LABELLED: &str = "Reference Type:  Journal Article\nRecord Number: 1\nAuthor: Roe, A., Doe, B. C. and van der Berg, D.\n\
+    Year: 2020\nTitle: Diet and sleep:\na trial\nJournal: J Tests\nVolume: 12\nIssue: 3\nPages: 123-9\nDate: May 4\n\
+    Short Title: Diet\nISSN: 1234-5678\nDOI: 10.5555/a\nAccession Number: 30000001\nKeywords: diet\nsleep\nadult\n\
+    Abstract: BACKGROUND: We tried.\n\nRESULTS: It worked.\nNotes: First note: a\nURL: https://example.org/a\n\
+    Author Address: Test Institute, Boston\nName of Database: PubMed\nLanguage: eng\n\n\n\
+    Reference Type:  Book Section\nRecord Number: 2\nAuthor: Roe, Ann\nDoe, Bob\nYear: 2019\nTitle: A chapter\nEditor: Poe, C.\n\
+    Book Title: The book\nPublisher: Press\nPages: 1-9\nLanguage: \n";
+
+#[test]
+fn labelled_text_of_endnote_is_read() {
+    for file in [LABELLED.to_owned(), LABELLED.replace('\n', "\r\n"), format!("\u{feff}{LABELLED}")] {
+        let (found, report) = in_any_chunks(file.as_bytes());
+        assert_eq!((report.records, report.quarantined, report.skipped), (2, 0, None));
+        assert_eq!(report.format.to_string(), "EndNote text");
+        let first = &found[0];
+        assert_eq!((first.title.as_str(), first.year), ("Diet and sleep: a trial", Some(2020)));
+        assert_eq!(first.authors, ["Roe, A.", "Doe, B. C.", "van der Berg, D."]);
+        assert_eq!((first.journal.as_deref(), first.volume.as_deref()), (Some("J Tests"), Some("12")));
+        assert_eq!((first.issue.as_deref(), first.pages.as_deref()), (Some("3"), Some("123-9")));
+        assert_eq!((first.doi.as_deref(), first.pmid.as_deref()), (Some("10.5555/a"), Some("30000001")));
+        assert_eq!(first.date.as_deref(), Some("2020-05-04"));
+        assert_eq!(first.keywords, ["diet", "sleep", "adult"]);
+        assert_eq!(first.r#abstract.as_deref(), Some("BACKGROUND: We tried.\nRESULTS: It worked."));
+        assert_eq!(
+            (first.url.as_deref(), first.r#type.as_deref()),
+            (Some("https://example.org/a"), Some("Journal Article"))
+        );
+        assert_eq!(
+            (&first.extra["Notes"][0][..], &first.extra["ISSN"][0][..]),
+            ("First note: a", "1234-5678")
+        );
+        let second = &found[1];
+        assert_eq!(
+            (second.title.as_str(), &second.authors[..]),
+            ("A chapter", &["Roe, Ann".to_owned(), "Doe, Bob".to_owned()][..])
+        );
+        assert_eq!((second.journal.as_deref(), second.pages.as_deref()), (Some("The book"), Some("1-9")));
+    }
+}
+
+#[test]
+fn labelled_text_of_endnote_is_a_part_of_merged_files() {
+    for (file, records) in [
+        (format!("{RIS}\n{LABELLED}"), 4),
+        (format!("{LABELLED}{RIS}"), 4),
+        (format!("Library of Ann\n\n{LABELLED}"), 2),
+    ] {
+        let (found, report) = in_any_chunks(file.as_bytes());
+        assert_eq!((found.len(), report.quarantined), (records, 0), "{file}");
+    }
+    let table = "Reference Type,Title,Author\nReference Type: Book,a,b\n";
+    assert_eq!(references(table)[0].title, "a");
+    assert!(read(b"Reference Type: a letter\nto all of you\n").is_err());
+}
+
 #[test]
 fn cells_in_iso_2022_jp_have_line_breaks() {
     // The second bytes of several letters are quotation marks, commas, braces and angle brackets: い, う, か.
