@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 pub enum Format {
     /// RIS: lines `TY  - JOUR` … `ER  -`.
     Ris,
+    /// RIS with other blanks and dashes: lines `TY-JOUR` or `TY: JOUR`.
+    LooseRis,
     /// PubMed's MEDLINE display format: lines `PMID- 123`.
     Nbib,
     /// EndNote XML: `<xml><records><record>…`.
@@ -78,8 +80,9 @@ pub enum Format {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::Ris,
+        Self::LooseRis,
         Self::Nbib,
         Self::EndNoteXml,
         Self::PubMedXml,
@@ -146,6 +149,7 @@ impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Ris => "RIS",
+            Self::LooseRis => "RIS (other dashes)",
             Self::Nbib => "PubMed nbib",
             Self::EndNoteXml => "EndNote XML",
             Self::PubMedXml => "PubMed XML",

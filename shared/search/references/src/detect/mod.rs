@@ -122,6 +122,9 @@ fn format(text: &str) -> Result<(Format, Certainty), Error> {
     if table::has_field_rows(before) {
         return Ok((Format::FieldRows, Certainty::Likely));
     }
+    if ris::is_loose(before) {
+        return Ok((Format::LooseRis, Certainty::Likely));
+    }
     if let Some((at, format, certainty)) = tagged {
         if at > 0
             && let Some(TableDetection::WithHeader(delimiter, 2..)) = table::find(before)

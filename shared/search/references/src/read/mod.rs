@@ -106,6 +106,7 @@ pub(crate) fn read(
     values::check(format, text)?;
     let reference = match (format, context) {
         (Format::Ris, _) => ris::read(&ris::without_elements(text)).finish(),
+        (Format::LooseRis, _) => ris::read_loose(text).finish(),
         (Format::Nbib, _) => nbib::read(text).finish(),
         (Format::EndNoteXml, _) => endnote::read(text)?.finish(),
         (Format::PubMedXml, _) => pubmed_xml::read(text)?.finish(),

@@ -9,7 +9,7 @@ use super::{
     identifiers, labels, resolve,
 };
 use crate::{
-    split::ris::{NO_BREAK_SPACE, element, line_elements, tag, type_code},
+    split::ris::{NO_BREAK_SPACE, Separator, element, line_elements, loose_tag, tag, tag_before, type_code},
     work::spend,
 };
 
@@ -105,9 +105,25 @@ pub(super) fn without_elements(text: &str) -> Cow<'_, str> {
 }
 
 pub(super) fn read(text: &str) -> Draft<'_> {
+    read_tagged(text, |line| tag(line.as_bytes()))
+}
+
+/// Reads a record with other blanks and dashes. Its first line shows whether tags end in a dash or a colon.
+pub(super) fn read_loose(text: &str) -> Draft<'_> {
+    match loose_tag(text.trim_start().as_bytes()) {
+        Some((_, Separator::Colon, _)) => read_tagged(text, |line| {
+            tag(line.as_bytes()).or_else(|| tag_before(line.as_bytes(), Separator::Colon))
+        }),
+        _ => read_tagged(text, |line| {
+            tag(line.as_bytes()).or_else(|| tag_before(line.as_bytes(), Separator::Dash))
+        }),
+    }
+}
+
+fn read_tagged<'a>(text: &'a str, label: labels::Label<'a, [u8; 2]>) -> Draft<'a> {
     let mut draft = Draft::default();
     let (mut short, mut is_pubmed) = (None, false);
-    for (name, value) in labels::values(without_bare_end(text), |line| tag(line.as_bytes())) {
+    for (name, value) in labels::values(without_bare_end(text), label) {
         match &name {
             b"C2" | b"C5" if identifiers::running_number(value) => short = short.or(Some((name, value))),
             b"DB" | b"DP" => {

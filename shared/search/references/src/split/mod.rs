@@ -189,6 +189,7 @@ pub(crate) fn format_behind(text: &[u8], most: usize, is_page: bool) -> Option<F
 fn splitter_of(format: Format, limit: usize) -> Box<dyn Splitter> {
     match format {
         Format::Ris => Box::new(ris::splitter(limit)),
+        Format::LooseRis => Box::new(ris::loose_splitter(limit)),
         Format::Nbib => Box::new(nbib::splitter(limit)),
         Format::EndNoteXml => Box::new(xml::Xml::endnote(limit)),
         Format::PubMedXml => Box::new(xml::Xml::pubmed(limit)),

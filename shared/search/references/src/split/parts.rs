@@ -119,7 +119,9 @@ impl Parts {
             (Some(Page::Behind), _) => true,
             // The splitter of a format finds its records at the beginning of a line itself.
             (None, PartKind::Read(format)) => {
-                start.at > 0 || !is_same(format, self.format) || restarts(format)
+                let is_same = is_same(format, self.format)
+                    || (self.format == Format::LooseRis && format == Format::Ris);
+                start.at > 0 || !is_same || restarts(format)
             }
             (None, PartKind::Unread(_)) => true,
         }

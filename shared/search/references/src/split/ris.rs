@@ -7,7 +7,7 @@
 //! On a web page, elements such as `<br>` take the place of line breaks.
 
 use super::{
-    lines::{LineElements, MARK_LENGTH, unmarked},
+    lines::{self, LineElements, MARK_LENGTH, unmarked},
     tagged::{LineRole, LineRules, OpenRecord, TaggedSplitter},
 };
 
@@ -29,6 +29,19 @@ const SINGLE_BLANK: [&[u8; 2]; 83] = [
     b"VO", b"Y1", b"Y2",
 ];
 
+/// The maximum number of blanks before the dash of a tag.
+const MAX_BLANKS: usize = 4;
+/// Longest code of a type.
+const MAX_TYPE: usize = 8;
+/// The number of bytes that determine whether a line begins or ends a record with other blanks and dashes.
+const LOOSE_PREFIX: usize = MARK_LENGTH + MAX_INDENT + 48;
+/// The minimum number of tags in the first record of such a file, besides `TY` and `ER`.
+const MIN_TAGS: usize = 2;
+/// Tags with which a word of a wrapped line may begin, such as `T1-weighted` or `ST-elevation`.
+#[rustfmt::skip]
+const IN_WORDS: [&[u8; 2]; 16] = [
+    b"T1", b"T2", b"T3", b"CT", b"ST", b"SE", b"IS", b"SP", b"AV", b"CP", b"CN", b"PB", b"CA", b"ED", b"PP", b"C3",
+];
 /// A no-break space in HTML.
 pub(crate) const NO_BREAK_SPACE: &str = "&nbsp;";
 /// The names of elements that end a line.
@@ -154,11 +167,113 @@ fn kind(line: &[u8]) -> LineRole {
     }
 }
 
+/// The character after a tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Separator {
+    Dash,
+    Colon,
+}
+
+/// The usual tag of a line with any blanks around its dash or colon, and the offset of its value: `TY-JOUR`,
+/// `TI : a title`.
+pub(crate) fn loose_tag(line: &[u8]) -> Option<([u8; 2], Separator, usize)> {
+    let plain = unmarked(line);
+    let indent = plain.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let front = line.len() - plain.len() + indent;
+    let rest = line.get(front..).filter(|_| indent <= MAX_INDENT)?;
+    let name: [u8; 2] = *rest.first_chunk()?;
+    if !SINGLE_BLANK.contains(&&name) {
+        return None;
+    }
+    let mut at = name.len();
+    for _ in 0..MAX_BLANKS {
+        at += match rest[at..] {
+            [b' ' | b'\t' | 0xA0, ..] => 1,
+            [0xC2, 0xA0, ..] => 2,
+            _ => break,
+        };
+    }
+    let (separator, width) = match rest[at..] {
+        [b'-', ..] => (Separator::Dash, 1),
+        [b':', ..] => (Separator::Colon, 1),
+        [0x96 | 0x97, ..] => (Separator::Dash, 1),
+        [0xE2, 0x80, 0x90..=0x95, ..] | [0xE2, 0x88, 0x92, ..] => (Separator::Dash, 3),
+        _ => return None,
+    };
+    Some((name, separator, front + at + width))
+}
+
+/// The tag of a line before this separator, and the offset of its value. A wrapped line may begin with a word such as
+/// `T1-weighted`.
+pub(crate) fn tag_before(line: &[u8], separator: Separator) -> Option<([u8; 2], usize)> {
+    let (name, found, value) = loose_tag(line)?;
+    let is_word = found == Separator::Dash
+        && line.get(value).is_some_and(u8::is_ascii_lowercase)
+        && IN_WORDS.contains(&&name);
+    let is_end = &name != b"ER" || line[value..].trim_ascii().is_empty();
+    (found == separator && !is_word && is_end).then_some((name, value))
+}
+
+/// Returns `true` if a line with any blanks and dash begins a record.
+pub(crate) fn is_loose_type_line(line: &[u8]) -> bool {
+    loose_kind(line) == LineRole::Type
+}
+
+fn loose_kind(line: &[u8]) -> LineRole {
+    let line = &line[..line.len().min(LOOSE_PREFIX)];
+    let Some((name, _, value)) = loose_tag(line) else { return LineRole::Other };
+    let value = line[value..].trim_ascii();
+    match &name {
+        b"TY" if (2..=MAX_TYPE).contains(&value.len()) && value.iter().all(u8::is_ascii_alphanumeric) => {
+            LineRole::Type
+        }
+        b"ER" if value.is_empty() => LineRole::End,
+        _ => LineRole::Other,
+    }
+}
+
+/// Returns `true` if a text has only records from `TY` to `ER` with usual tags before the same separator, and a title or
+/// an author in the first one. Other texts have similar lines, but not this structure.
+pub(crate) fn is_loose(text: &str) -> bool {
+    let (mut open, mut records, mut tags, mut is_known) = (None, 0, 0, false);
+    for line in lines::all(text).map(str::as_bytes).filter(|line| !line.trim_ascii().is_empty()) {
+        let tag = loose_tag(line);
+        match (loose_kind(line), open, tag) {
+            (LineRole::Type, None, Some((_, separator, _))) => {
+                (open, tags, is_known) = (Some(separator), 0, false);
+            }
+            (LineRole::End, Some(_), _) if records > 0 || (tags >= MIN_TAGS && is_known) => {
+                (open, records) = (None, records + 1);
+            }
+            (LineRole::Other, Some(separator), _) => {
+                if let Some((name, _)) = tag_before(line, separator) {
+                    tags += 1;
+                    is_known |= UNTYPED_STARTS.contains(&&name);
+                } else if tags == 0 {
+                    return false;
+                }
+            }
+            // The number of a record.
+            (LineRole::Other, None, None)
+                if line.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b' ')) => {}
+            _ => return false,
+        }
+    }
+    records > 0
+}
+
+/// Splits RIS files with other blanks and dashes.
+pub(crate) fn loose_splitter(limit: usize) -> TaggedSplitter {
+    TaggedSplitter::new(LineRules { kind: loose_kind, prefix: LOOSE_PREFIX, begins_next }, limit)
+}
+
+// Some programs sort the tags, so that `TY` is in the middle of a record, and others repeat it.
+fn begins_next(open: &OpenRecord, kind: LineRole) -> bool {
+    kind == LineRole::Type && (open.blanks > 0 || (open.typed && open.filled))
+}
+
 /// Splits RIS files.
 pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
-    // Some programs sort the tags, so that `TY` is in the middle of a record, and others repeat it.
-    let begins_next =
-        |open: &OpenRecord, kind| kind == LineRole::Type && (open.blanks > 0 || (open.typed && open.filled));
     let elements = LineElements { length: line_elements, lookahead: MAX_ELEMENTS + MAX_ELEMENT + TAG_PREFIX };
     TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit).with_elements(elements)
 }

@@ -162,6 +162,8 @@ fn tagged(line: &[u8], after: &[u8]) -> Option<Format> {
     }
     if is_ris(line) || (is_number(line) && next_line(after).is_some_and(is_ris)) {
         Some(Format::Ris)
+    } else if is_loose_ris(line, after) {
+        Some(Format::LooseRis)
     } else if is_nbib(line) {
         Some(Format::Nbib)
     } else if wos::is_type_line(line) || line.starts_with(b"FN Clarivate") || line.starts_with(b"FN Thomson")
@@ -193,6 +195,15 @@ fn tagged(line: &[u8], after: &[u8]) -> Option<Format> {
 fn is_ris(line: &[u8]) -> bool {
     ris::type_code(line)
         .is_some_and(|(code, _)| (2..=8).contains(&code.len()) && code.iter().all(u8::is_ascii_alphanumeric))
+}
+
+/// Returns `true` for `TY-JOUR`, if two other tags with the same separator follow.
+fn is_loose_ris(line: &[u8], after: &[u8]) -> bool {
+    let Some((_, separator, value)) = ris::loose_tag(line) else { return false };
+    let is_tag = |next: &[u8]| ris::tag_before(next, separator).is_some_and(|(name, _)| &name != b"ER");
+    ris::is_loose_type_line(line)
+        && is_code(line[value..].trim_ascii())
+        && lines_of(after).take(2).filter(|next| is_tag(next)).count() == 2
 }
 
 /// Returns `true` for the code of a known type.

@@ -1,7 +1,7 @@
 //! The pieces of randomly composed files.
 
 /// Pieces of all formats, so that random sequences of them reach every state of the splitters.
-pub(crate) const PIECES: [&str; 142] = [
+pub(crate) const PIECES: [&str; 148] = [
     "TY  - JOUR",
     "\n",
     "\r\n",
@@ -144,8 +144,14 @@ pub(crate) const PIECES: [&str; 142] = [
     "</p>\n<p>",
     "&nbsp;",
     "TY  - JOUR<br>TI  - a title<br>",
+    "TY-JOUR",
+    "AU -Doe, Jane",
+    "ER-",
+    "Reference Type:  Book",
+    "Title: a title",
+    "\u{1b}$B\"\"\u{1b}(B",
 ];
-pub(crate) const STARTS: [&str; 36] = [
+pub(crate) const STARTS: [&str; 39] = [
     "",
     "TY  - JOUR\n",
     "PMID- 1\n",
@@ -182,6 +188,9 @@ pub(crate) const STARTS: [&str; 36] = [
     "EudraCT Number: 2019-001234-12\nSponsor Name: a\nFull Title: b\n",
     "TY&nbsp; - JOUR<br />AU&nbsp; - Doe, Jane<br />",
     "<html><body>TY  - JOUR<br>TI  - a<br>",
+    "TY-JOUR\nTI-a\nAU-b\nER-\n",
+    "Reference Type:  Book\nTitle: a\n",
+    "Title,Authors,DOI\n\u{1b}$B$\"\u{1b}(B,b,c\n",
 ];
 
 /// Files to modify at random.

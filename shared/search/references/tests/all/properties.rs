@@ -24,6 +24,7 @@ fn may_be_passed_over(format: Format, line: &str) -> bool {
         Format::WebOfScience => line != "PT J" && !begins(&["TI ", "AU "]),
         Format::BibTex => !begins(&["@article{a,", "@string(d"]) || line.starts_with("@string"),
         Format::Refer => !begins(&["%0 ", "%A ", "%T "]),
+        Format::LooseRis => !begins(&["TY-JOUR"]),
         Format::EndNoteText => !line.starts_with("Reference Type:"),
         Format::RefWorks => !begins(&["RT Journal Article"]),
         Format::Ovid => line != "<1>",

@@ -1,6 +1,6 @@
 //! Variants that programs, languages and libraries write, of names, identifiers, placeholders and columns.
 
-use references::{DETECTION_WINDOW, Format, Limits, Outcome, Reference, Report};
+use references::{DETECTION_WINDOW, Error, Format, Limits, Outcome, Reference, Report};
 
 use crate::{read, read_in_chunks, reference, references};
 
@@ -438,6 +438,65 @@ fn elements_in_values_of_ris_stay() {
         with(&["AB  - We tried<br>and <p>more</p>"]).r#abstract.as_deref()
     );
     assert_eq!(references("TY  - JOUR\nTI  - a <br> TI-b\nER  - \n")[0].title, "a <br> TI-b");
+}
+
+#[test]
+fn ris_with_other_blanks_and_dashes_is_read() {
+    for tag in ["-", " -", "- ", " - ", "   - ", "\t-\t", ":", ":  ", " : ", "–", " – "] {
+        let file = RIS.replace("  - ", tag);
+        let (found, report) = in_any_chunks(file.as_bytes());
+        assert_is_ris(&found, &file);
+        assert_eq!((report.quarantined, report.skipped), (0, None), "{file}");
+    }
+    let numbered = RIS.replace("TY  - ", "1.\nTY  - ").replace("  - ", "-");
+    assert_is_ris(&in_any_chunks(numbered.as_bytes()).0, &numbered);
+}
+
+#[test]
+fn wrapped_lines_of_loose_ris_are_no_tags() {
+    let file = "TY-JOUR\nT1-Imaging\nAB-We compared\nT1-weighted and\nST-elevation images of\nER-positive tumours\n\
+        KW-care\nUR-https://example.org/a\nER-\n";
+    let found = references(file).remove(0);
+    assert_eq!(found.title, "Imaging");
+    assert_eq!(
+        found.r#abstract.as_deref(),
+        Some("We compared T1-weighted and ST-elevation images of ER-positive tumours")
+    );
+    assert_eq!(
+        (&found.keywords[..], found.url.as_deref()),
+        (&["care".to_owned()][..], Some("https://example.org/a"))
+    );
+}
+
+#[test]
+fn text_with_dashes_is_not_ris() {
+    for text in [
+        "TY-based methods\nTI-Nspire\nER-positive\n",
+        "TY-JOUR\nis a code of RIS.\n",
+        "TY: JOUR\nDear all,\nTI: a\nER-positive\n",
+        "TI-a\nAU-b\nTY-JOUR\nER-\n",
+        "TY-JOUR\nER-\n",
+        "TY-JOUR\nTI-a\nAU-b\nER-\nDear all, this is a letter.\n",
+    ] {
+        assert!(matches!(read(text.as_bytes()), Err(Error::UnknownFormat { .. })), "{text}");
+    }
+    let table = "Title,Authors,Year\nTY-JOUR,TI-a,2020\n";
+    assert_eq!(references(table)[0].title, "TY-JOUR");
+}
+
+#[test]
+fn loose_ris_is_a_part_of_merged_files() {
+    let loose = RIS.replace("  - ", "-");
+    for (file, records) in [
+        (format!("{RIS}\n{loose}"), 4),
+        (format!("{loose}\n{RIS}"), 4),
+        (format!("PMID- 1\nTI  - a\n\n{loose}"), 3),
+        (format!("{loose}PMID- 1\nTI  - a\n"), 3),
+    ] {
+        let (found, report) = in_any_chunks(file.as_bytes());
+        assert_eq!((found.len(), report.quarantined), (records, 0), "{file}");
+        assert!(found.iter().all(|found| !found.title.is_empty()), "{found:?}");
+    }
 }
 
 const LABELLED: &str = "Reference Type:  Journal Article\nRecord Number: 1\nAuthor: Roe, A., Doe, B. C. and van der Berg, D.\n\
