@@ -44,7 +44,7 @@ pub(crate) fn tag(line: &str) -> Option<(&str, usize)> {
 fn begins_next(open: &OpenRecord, kind: LineRole) -> bool {
     match kind {
         LineRole::Type => open.typed || open.blanks > 0,
-        LineRole::UntypedStart => open.blanks > 0,
+        LineRole::UntypedStart => open.blanks > usize::from(open.is_spaced),
         LineRole::Tag | LineRole::Number | LineRole::End | LineRole::Other => false,
     }
 }

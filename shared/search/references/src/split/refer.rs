@@ -30,7 +30,7 @@ fn kind(line: &[u8]) -> LineRole {
 fn begins_next(open: &OpenRecord, kind: LineRole) -> bool {
     match kind {
         LineRole::Type => true,
-        LineRole::UntypedStart => open.blanks > 0,
+        LineRole::UntypedStart => open.blanks > usize::from(open.is_spaced),
         LineRole::Tag | LineRole::Number | LineRole::End | LineRole::Other => false,
     }
 }

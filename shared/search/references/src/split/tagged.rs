@@ -57,6 +57,8 @@ pub(crate) struct OpenRecord {
     pub(crate) filled: bool,
     /// The number of blank lines directly before the current line.
     pub(crate) blanks: usize,
+    /// `true` if a blank line follows its first line, and therefore probably each line.
+    pub(crate) is_spaced: bool,
 }
 
 impl TaggedSplitter {
@@ -124,6 +126,7 @@ impl Splitter for TaggedSplitter {
                     typed: false,
                     filled: false,
                     blanks: 0,
+                    is_spaced: false,
                 });
             }
             let start = self.open.map_or(at, |open| open.start);
@@ -136,6 +139,7 @@ impl Splitter for TaggedSplitter {
                 let last = trimmed_end(tail, &line.text);
                 open.typed |= kind == LineRole::Type;
                 open.filled |= kind != LineRole::Type && last.is_some();
+                open.is_spaced |= open.typed && !open.filled && last.is_none();
                 open.blanks = if last.is_none() { open.blanks + 1 } else { 0 };
                 open.last = last.unwrap_or(open.last);
             }

@@ -608,3 +608,30 @@ fn syntax_is_not_found_in_letters_of_iso_2022_jp() {
         );
     }
 }
+
+const REFER: &str =
+    "%0 Journal Article\n%T A trial\n%A Roe, Ann\n%X We tried.\n\n%0 Book\n%T Another\n%A Doe, B\n";
+const NBIB: &str = "PMID- 1\nOWN - NLM\nTI  - A trial\n      of tests\nAB  - We tried.\n\nPMID- 2\nOWN - NLM\nTI  - Another\nAB  - We did.\n";
+const ABSTRACTS: &str = "1. J Tests. 2020;1(2):3.\n\nA trial.\n\nRoe A.\n\nWe tried.\n\nPMID: 1\n\n\n\
+    2. J Tests. 2021;1(2):3.\n\nAnother.\n\nDoe B.\n\nWe did.\n\nPMID: 2\n";
+const TABLE: &str =
+    "Title,Authors,Year,Abstract\nA trial,\"Roe, A\",2020,\"We\ntried.\"\nAnother,\"Doe, B\",2021,\n";
+
+#[test]
+fn blank_lines_and_blanks_between_all_lines_change_nothing() {
+    for text in [RIS, REFER, NBIB, TABLE, LABELLED] {
+        let (found, _) = in_any_chunks(text.as_bytes());
+        for line_end in ["\r\r\n", "\n\n", "  \n"] {
+            // A blank line in a cell is a paragraph.
+            let file = if text == TABLE { text.replace("We\n", "We ") } else { text.to_owned() };
+            let (same, report) = in_any_chunks(file.replace('\n', line_end).as_bytes());
+            let titles = |found: &[Reference]| {
+                found.iter().map(|found| (found.title.clone(), found.authors.clone())).collect::<Vec<_>>()
+            };
+            assert_eq!((titles(&same), report.quarantined), (titles(&found), 0), "{line_end:?} in {text}");
+        }
+    }
+    let (found, _) = in_any_chunks(ABSTRACTS.as_bytes());
+    assert_eq!(in_any_chunks(ABSTRACTS.replace('\n', "  \n").as_bytes()).0, found);
+    assert_eq!((found[0].title.as_str(), found[1].r#abstract.as_deref()), ("A trial.", Some("We did.")));
+}
