@@ -35,9 +35,9 @@ pub(super) fn values<'a, Name: Copy>(
     })
 }
 
-/// Removes the end tags of the web page that the last record of a file was saved with.
+/// Removes the end tags of the web page, or the end of the block of code, that the last record of a file was saved with.
 fn without_page_end(text: &str) -> &str {
-    let mut rest = text;
+    let mut rest = text.trim_end().strip_suffix("\n```").unwrap_or(text);
     while let Some((front, name)) = rest.trim_end().strip_suffix('>').and_then(|rest| rest.rsplit_once("</"))
     {
         if !["html", "body", "pre"].iter().any(|known| name.eq_ignore_ascii_case(known)) {

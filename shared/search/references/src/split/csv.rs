@@ -80,11 +80,11 @@ impl Csv {
         let row = &tail[..stop];
         let is_irregular = std::mem::take(&mut self.is_irregular);
         self.lacks_end = fault.is_some() || (is_irregular && memchr(b'\n', row).is_some());
-        // The line below the header of a table in Markdown: `|---|:--|`.
+        // Markdown has a line `|---|:--|` below the header, and ends a block of code with backquotes.
         let is_ruled = self.delimiter == Delimiter::Bar;
         let empty = |&byte: &u8| {
             byte.is_ascii_whitespace()
-                || byte == b'"'
+                || matches!(byte, b'"' | b'`')
                 || byte == self.delimiter.byte()
                 || (is_ruled && matches!(byte, b'-' | b':'))
         };

@@ -635,3 +635,12 @@ fn blank_lines_and_blanks_between_all_lines_change_nothing() {
     assert_eq!(in_any_chunks(ABSTRACTS.replace('\n', "  \n").as_bytes()).0, found);
     assert_eq!((found[0].title.as_str(), found[1].r#abstract.as_deref()), ("A trial.", Some("We did.")));
 }
+
+#[test]
+fn end_of_code_block_is_no_value() {
+    for text in [RIS, REFER, NBIB, TABLE, LABELLED] {
+        let (found, _) = in_any_chunks(text.as_bytes());
+        let (same, report) = in_any_chunks(format!("```\n{text}```\n").as_bytes());
+        assert_eq!((same, report.quarantined), (found, 0), "{text}");
+    }
+}
