@@ -1,12 +1,15 @@
-//! Storing the same studies on MongoDB like the parser, compared with a plain insert of the same documents.
+//! Storing and marking the same studies on MongoDB like the parser, compared with a plain insert of the same documents.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use backend::{Config, SystemHost};
 use futures::TryStreamExt;
-use imports::{FileFence, FileId, ParseAttempts, ProjectId, SearchId, Study, WriteStudies};
+use imports::{
+    FileFence, FileId, FileRef, ParseAttempts, ProjectId, ReadStudies, SearchId, Study, WriteStudies,
+};
 use messages::Host;
 use mongo::connect::client_options;
 use mongo::{Mongo, OnDifference, Settings, Uri, collections};
@@ -14,8 +17,10 @@ use mongodb::bson::{RawDocumentBuf, doc};
 use mongodb::{Client, Collection, IndexModel};
 use references::{Limits, Outcome, READER_VERSION, Reader};
 use serde::Serialize;
+use service::marking::DuplicateMarking;
 
 use super::records;
+use crate::bench::duplicates::parsed_file;
 
 /// The result of the measurement.
 #[derive(Debug, Clone, Serialize)]
@@ -26,6 +31,10 @@ pub struct Database {
     pub stored_s: f64,
     /// The part of this time for reading.
     pub read_s: f64,
+    /// The time for marking the duplicates afterwards.
+    pub marked_s: f64,
+    /// The number of studies that are marked as duplicates.
+    pub duplicates: u64,
     /// The time for inserting the same documents with the same indexes and write concern.
     pub bare_s: f64,
 }
@@ -34,6 +43,11 @@ impl Database {
     /// Returns the number of studies read and stored per second.
     pub fn studies_per_second(&self) -> f64 {
         self.studies as f64 / self.stored_s
+    }
+
+    /// Returns the time for storing and marking, compared with the plain insert. Reading is not included.
+    pub fn ratio(&self) -> f64 {
+        (self.stored_s - self.read_s + self.marked_s) / self.bare_s
     }
 
     /// Returns the number of documents inserted per second.
@@ -49,14 +63,14 @@ impl Database {
 pub async fn in_database(mut config: Config, studies: u64) -> anyhow::Result<Database> {
     let own = format!("_import_{}", SystemHost.fresh_id().simple());
     config.services.mongodb_database.push_str(&own);
-    let mongo = backend::services::database(&config, &aws::config().await).await?;
+    let mongo = Arc::new(backend::services::database(&config, &aws::config().await).await?);
     mongo.ensure_indexes(OnDifference::Report).await?;
     let measured = measure(&config, &mongo, studies).await;
     mongo.drop_database().await?;
     measured
 }
 
-async fn measure(config: &Config, mongo: &Mongo, studies: u64) -> anyhow::Result<Database> {
+async fn measure(config: &Config, mongo: &Arc<Mongo>, studies: u64) -> anyhow::Result<Database> {
     let id = || SystemHost.fresh_id();
     let (project_id, search_id, file_id) =
         (ProjectId::from_uuid(id()), SearchId::from_uuid(id()), FileId::from_uuid(id()));
@@ -91,11 +105,20 @@ async fn measure(config: &Config, mongo: &Mongo, studies: u64) -> anyhow::Result
         stored += count as u64;
     }
     anyhow::ensure!(stored == studies, "{stored} of {studies} studies were stored");
+    let file = FileRef { search_id, file_id };
+    mongo.finish(&parsed_file(file)).await?;
+    let (stored, compare, records) = (Arc::clone(mongo), Arc::clone(mongo), Arc::clone(mongo));
+    let began = Instant::now();
+    DuplicateMarking { stored, compare, records }.file_added(project_id, file, 0, || false).await?;
+    let marking = began.elapsed();
+    let duplicates = mongo.marked(search_id, file_id).await?.duplicates();
     let seconds = |time: Duration| time.as_secs_f64();
     Ok(Database {
         studies,
         stored_s: seconds(reading + storing),
         read_s: seconds(reading),
+        marked_s: seconds(marking),
+        duplicates,
         bare_s: seconds(inserting),
     })
 }
