@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 
 use backend::SystemHost;
 use embedded::Store;
-use imports::messages::ObjectRef;
 use imports::{
-    FileFence, FileId, FileRef, ParseAttempts, ParsedFile, ProjectId, ReadStudies, SearchId, Study, StudyRef,
+    FileFence, FileId, FileRef, ParseAttempts, ProjectId, ReadStudies, SearchId, Study, StudyRef,
     WriteStudies,
 };
 use messages::Host;
 use references::{READER_VERSION, Reference};
 use serde::Serialize;
 use service::marking::DuplicateMarking;
+use testing::sample;
 
 use super::memory;
 
@@ -87,7 +87,7 @@ pub async fn measure(dir: &Path, studies: u64) -> anyhow::Result<Report> {
         store.store(&held, batch, vec![]).await?;
         storing += began.elapsed();
     }
-    store.finish(&parsed_file(FileRef { search_id, file_id })).await?;
+    store.finish(&sample::search::parsed(search_id, file_id, 0)).await?;
     memory::reset_peak();
     let before = memory::resident_mib();
     let duplicates =
@@ -99,21 +99,6 @@ pub async fn measure(dir: &Path, studies: u64) -> anyhow::Result<Report> {
     let marked = store.marked(search_id, file_id).await?.duplicates();
     let (storing_s, marking_s) = (storing.as_secs_f64(), marking.as_secs_f64());
     Ok(Report { studies, marked, storing_s, marking_s, added_mib })
-}
-
-/// Returns the list entry of a completed file.
-pub(super) fn parsed_file(file: FileRef) -> ParsedFile {
-    let object =
-        ObjectRef { bucket: "uploads".to_owned(), key: "generated".to_owned(), version: None, size_bytes: 1 };
-    ParsedFile {
-        search_id: file.search_id,
-        file_id: file.file_id,
-        position: 0,
-        name: "generated".to_owned(),
-        object,
-        parts: Vec::new(),
-        announced_at: Some(SystemHost.now()),
-    }
 }
 
 /// Generates a study. Every tenth repeats the previous one in the form of another database. As in a review, words,

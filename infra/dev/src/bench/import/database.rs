@@ -18,9 +18,9 @@ use mongodb::{Client, Collection, IndexModel};
 use references::{Limits, Outcome, READER_VERSION, Reader};
 use serde::Serialize;
 use service::marking::DuplicateMarking;
+use testing::sample;
 
 use super::records;
-use crate::bench::duplicates::parsed_file;
 
 /// The result of the measurement.
 #[derive(Debug, Clone, Serialize)]
@@ -106,7 +106,7 @@ async fn measure(config: &Config, mongo: &Arc<Mongo>, studies: u64) -> anyhow::R
     }
     anyhow::ensure!(stored == studies, "{stored} of {studies} studies were stored");
     let file = FileRef { search_id, file_id };
-    mongo.finish(&parsed_file(file)).await?;
+    mongo.finish(&sample::search::parsed(search_id, file_id, 0)).await?;
     let (stored, compare, records) = (Arc::clone(mongo), Arc::clone(mongo), Arc::clone(mongo));
     let began = Instant::now();
     DuplicateMarking { stored, compare, records }.file_added(project_id, file, 0, || false).await?;
