@@ -90,8 +90,8 @@ fn summary(draft: &mut Draft<'_>, body: &str) {
 
 /// Parses paragraphs with the citation, the title, the authors and the abstract.
 fn whole(draft: &mut Draft<'_>, body: &str) {
-    let body = body.replace("\r\n", "\n").replace('\r', "\n");
-    let body = body.split('\n').map(str::trim_end).collect::<Vec<_>>().join("\n");
+    let body = body.replace("\r\n", "\n");
+    let body = body.split(['\n', '\r']).map(str::trim_end).collect::<Vec<_>>().join("\n");
     let mut paragraphs = body.split("\n\n").filter_map(tidy::line);
     let Some(cited) = paragraphs.next() else { return };
     let end = cited.find(" doi: ").unwrap_or(cited.len());

@@ -111,13 +111,13 @@ pub(super) fn read(text: &str) -> Draft<'_> {
 /// Reads a record with other blanks and dashes. Its first line shows whether tags end in a dash or a colon.
 pub(super) fn read_loose(text: &str) -> Draft<'_> {
     match loose_tag(text.trim_start().as_bytes()) {
-        Some((_, Separator::Colon, _)) => read_tagged(text, |line| {
-            tag(line.as_bytes()).or_else(|| tag_before(line.as_bytes(), Separator::Colon))
-        }),
-        _ => read_tagged(text, |line| {
-            tag(line.as_bytes()).or_else(|| tag_before(line.as_bytes(), Separator::Dash))
-        }),
+        Some((_, Separator::Colon, _)) => read_tagged(text, |line| any_tag(line, Separator::Colon)),
+        _ => read_tagged(text, |line| any_tag(line, Separator::Dash)),
     }
+}
+
+fn any_tag(line: &str, separator: Separator) -> Option<([u8; 2], usize)> {
+    tag(line.as_bytes()).or_else(|| tag_before(line.as_bytes(), separator))
 }
 
 fn read_tagged<'a>(text: &'a str, label: labels::Label<'a, [u8; 2]>) -> Draft<'a> {

@@ -90,22 +90,41 @@ pub(crate) fn tag(line: &[u8]) -> Option<([u8; 2], usize)> {
 fn typographic_width(tag: &[u8]) -> Option<usize> {
     let (mut at, mut blanks) = (2, 0);
     while blanks < 2 {
-        at += match tag[at..] {
-            [b' ' | b'\t' | 0xA0, ..] => 1,
-            [0xC2, 0xA0, ..] => 2,
-            [b'&', ..] if tag[at..].starts_with(NO_BREAK_SPACE.as_bytes()) => NO_BREAK_SPACE.len(),
-            _ => break,
-        };
+        let rest = &tag[at..];
+        let html = || rest.starts_with(NO_BREAK_SPACE.as_bytes()).then_some(NO_BREAK_SPACE.len());
+        let Some(width) = blank_width(rest).or_else(html) else { break };
+        at += width;
         blanks += 1;
     }
-    at += match tag[at..] {
+    at += match &tag[at..] {
         [b'-', ..] => 1,
         // One blank before a longer dash is common in prose.
-        [0x96 | 0x97, ..] if blanks > 1 => 1,
-        [0xE2, 0x80, 0x90..=0x95, ..] | [0xE2, 0x88, 0x92, ..] if blanks > 1 => 3,
-        _ => return None,
+        rest => long_dash_width(rest).filter(|_| blanks > 1)?,
     };
     matches!(tag.get(at), None | Some(b' ' | b'\t' | b'\r' | b'\n' | 0xA0 | 0xC2 | b'&')).then_some(at)
+}
+
+/// The width of a blank, a tab or a no-break space at the beginning of a text, in UTF-8 or Windows-1252.
+fn blank_width(text: &[u8]) -> Option<usize> {
+    match text {
+        [b' ' | b'\t' | 0xA0, ..] => Some(1),
+        [0xC2, 0xA0, ..] => Some(2),
+        _ => None,
+    }
+}
+
+/// The width of a dash longer than a hyphen at the beginning of a text, in UTF-8 or Windows-1252.
+fn long_dash_width(text: &[u8]) -> Option<usize> {
+    match text {
+        [0x96 | 0x97, ..] => Some(1),
+        [0xE2, 0x80, 0x90..=0x95, ..] | [0xE2, 0x88, 0x92, ..] => Some(3),
+        _ => None,
+    }
+}
+
+/// Returns `true` for a text that may be the code of a type.
+pub(crate) fn is_type_code(text: &[u8]) -> bool {
+    (2..=MAX_TYPE).contains(&text.len()) && text.iter().all(u8::is_ascii_alphanumeric)
 }
 
 /// Returns `true` if a line begins a record.
@@ -187,18 +206,12 @@ pub(crate) fn loose_tag(line: &[u8]) -> Option<([u8; 2], Separator, usize)> {
     }
     let mut at = name.len();
     for _ in 0..MAX_BLANKS {
-        at += match rest[at..] {
-            [b' ' | b'\t' | 0xA0, ..] => 1,
-            [0xC2, 0xA0, ..] => 2,
-            _ => break,
-        };
+        at += blank_width(&rest[at..]).unwrap_or_default();
     }
-    let (separator, width) = match rest[at..] {
+    let (separator, width) = match &rest[at..] {
         [b'-', ..] => (Separator::Dash, 1),
         [b':', ..] => (Separator::Colon, 1),
-        [0x96 | 0x97, ..] => (Separator::Dash, 1),
-        [0xE2, 0x80, 0x90..=0x95, ..] | [0xE2, 0x88, 0x92, ..] => (Separator::Dash, 3),
-        _ => return None,
+        rest => (Separator::Dash, long_dash_width(rest)?),
     };
     Some((name, separator, front + at + width))
 }
@@ -224,9 +237,7 @@ fn loose_kind(line: &[u8]) -> LineRole {
     let Some((name, _, value)) = loose_tag(line) else { return LineRole::Other };
     let value = line[value..].trim_ascii();
     match &name {
-        b"TY" if (2..=MAX_TYPE).contains(&value.len()) && value.iter().all(u8::is_ascii_alphanumeric) => {
-            LineRole::Type
-        }
+        b"TY" if is_type_code(value) => LineRole::Type,
         b"ER" if value.is_empty() => LineRole::End,
         _ => LineRole::Other,
     }

@@ -193,8 +193,7 @@ fn tagged(line: &[u8], after: &[u8]) -> Option<Format> {
 
 /// Returns `true` for `TY  - JOUR`.
 fn is_ris(line: &[u8]) -> bool {
-    ris::type_code(line)
-        .is_some_and(|(code, _)| (2..=8).contains(&code.len()) && code.iter().all(u8::is_ascii_alphanumeric))
+    ris::type_code(line).is_some_and(|(code, _)| ris::is_type_code(code))
 }
 
 /// Returns `true` for `TY-JOUR`, if two other tags with the same separator follow.
