@@ -218,16 +218,19 @@ fn resolve_unreadable(
     }
     match treatment {
         UnreadableAction::Poison(why) => db
-            .prepare_cached("UPDATE outbox SET poisoned = 1, error = ?3, ready_at = NULL WHERE owner = ?1 AND seq = ?2")?
+            .prepare_cached(
+                "UPDATE outbox SET poisoned = 1, error = ?3, ready_at = NULL WHERE owner = ?1 AND seq = ?2",
+            )?
             .execute(params![of, seq, why])?,
         UnreadableAction::Requeue(now) => db
             .prepare_cached(
-                "UPDATE outbox SET poisoned = 0, claimed_until = NULL, ready_at = ?3 WHERE owner = ?1 AND seq = ?2",
+                "UPDATE outbox SET poisoned = 0, claimed_until = NULL, ready_at = ?3
+                WHERE owner = ?1 AND seq = ?2 AND poisoned = 1",
             )?
             .execute(params![of, seq, nanos(*now)])?,
-        UnreadableAction::Delete => {
-            db.prepare_cached("DELETE FROM outbox WHERE owner = ?1 AND seq = ?2")?.execute(params![of, seq])?
-        }
+        UnreadableAction::Delete => db
+            .prepare_cached("DELETE FROM outbox WHERE owner = ?1 AND seq = ?2")?
+            .execute(params![of, seq])?,
     };
     Ok(())
 }

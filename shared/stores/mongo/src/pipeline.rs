@@ -148,7 +148,10 @@ pub(crate) fn resolve_unreadable(location: &EntryLocation, action: &UnreadableAc
             doc! { "$filter": { "input": path(record::OUTBOX), "cond": { "$not": [is_selected] } } }
         }
         UnreadableAction::Poison(why) => changed(is_selected, entry::poisoned(why)),
-        UnreadableAction::Requeue(now) => changed(is_selected, entry::requeued(*now)),
+        UnreadableAction::Requeue(now) => {
+            let is_exhausted = doc! { "$eq": [format!("$$this.{}", entry::POISONED), true] };
+            changed(doc! { "$and": [is_selected, is_exhausted] }, entry::requeued(*now))
+        }
     };
     Statement {
         filter: doc! { record::ID: location.record().clone() },

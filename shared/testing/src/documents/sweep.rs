@@ -256,6 +256,9 @@ pub async fn unreadable_entry_does_not_affect_others(ports: &Ports<'_>) -> Check
     ports.sweep.resolve_unreadable(&found.place, &UnreadableAction::Requeue(later)).await?;
     let again = take(sample::later(later, 1)).await?;
     assert_eq!(again, (0, vec![found.clone()]), "another release might read it");
+    ports.sweep.resolve_unreadable(&found.place, &UnreadableAction::Requeue(later)).await?;
+    let soon = take(sample::later(later, 2)).await?;
+    assert_eq!(soon, (0, Vec::new()), "requeueing twice must not end the claim that was made in between");
     deleting_reaches_nothing_else(ports, &found.place, owner, good.id, entry()?).await
 }
 

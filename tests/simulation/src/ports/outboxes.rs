@@ -260,7 +260,9 @@ impl World {
                     }
                 }
                 UnreadableAction::Requeue(now) => {
-                    for entry in outbox.iter_mut().filter(|entry| entry.id.to_string() == place) {
+                    for entry in
+                        outbox.iter_mut().filter(|entry| entry.poisoned && entry.id.to_string() == place)
+                    {
                         *entry = entry.requeued(*now);
                     }
                 }
