@@ -6,7 +6,7 @@ use dedup::ledger::{ITEM_LIFETIME, Item};
 use dedup::{Admission, Claim, Release};
 use jiff::SignedDuration;
 use messages::{AttemptId, Message, MessageId, PartitionKey, Payload, Token, Verdict};
-use outbox::{Entry, Kind};
+use outbox::{Entry, Kind, Settlement};
 use saga::plan::{self, PlanError, PlanInput, admission};
 use saga::{Document, ExpectedMessage, Persist, Saga};
 use serde_json::Value;
@@ -370,6 +370,7 @@ impl<S: Saga> System<S> {
             return Phase::Decided(batch, claimed, plan);
         }
         self.note(batch, &plan.value);
+        self.take_over(&plan.value);
         stored_or_sent(batch, claimed, plan)
     }
 
@@ -394,7 +395,20 @@ impl<S: Saga> System<S> {
         self.document = Some(StoredDocument::new(document, claimed.fence));
         self.note(batch, &plan.value);
         self.seen.change(|seen| seen.stored.extend(persist.add.iter().map(|entry| entry.id)));
+        self.take_over(&plan.value);
         stored_or_sent(batch, claimed, plan)
+    }
+
+    /// Stores the takeovers of entries. A crash before this step is equivalent to one before the decision.
+    fn take_over(&mut self, plan: &PlanOf<Of<S>>) {
+        let Some(stored) = self.document.as_ref().filter(|_| !plan.takeovers.is_empty()) else { return };
+        let mut document = stored.whole();
+        for Settlement { id, claim, keep } in &plan.takeovers {
+            let holds = |entry: &&mut Entry| entry.id == *id && entry.claimed_until == *claim;
+            let (Some(entry), Some(keep)) = (document.outbox.iter_mut().find(holds), keep) else { continue };
+            entry.clone_from(keep);
+        }
+        self.document = Some(StoredDocument::of_state(document, stored.fence, stored.state));
     }
 
     /// Records the committed decision about each message.

@@ -90,6 +90,8 @@ pub enum Mutant {
     MintsWithoutRoom,
     /// An outbox keeps an entry that was evidently sent until it is settled.
     SentStays,
+    /// An entry that another worker left is performed without a stored takeover.
+    TakeoverIsNotStored,
     /// A partition is claimed from its holder, even if the holder's change is not stored.
     NobodyIsWaitedFor,
     /// A claim is granted regardless of the fence, and so are late duplicates of its request.
@@ -134,7 +136,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// The defects of the engine.
-    pub const ENGINE: [Self; 30] = [
+    pub const ENGINE: [Self; 31] = [
         Self::NoVersionCheck,
         Self::OutboxInMemory,
         Self::ClearedBeforeSending,
@@ -159,6 +161,7 @@ impl Mutant {
         Self::ReplyTokenUnchecked,
         Self::MintsWithoutRoom,
         Self::SentStays,
+        Self::TakeoverIsNotStored,
         Self::NobodyIsWaitedFor,
         Self::ClaimWithoutFence,
         Self::WriteRepeated,
@@ -210,6 +213,8 @@ impl Mutant {
             | Self::TokenAfterSending
             | Self::TokenGrantedAgain
             | Self::ReplyWithoutToken => &[Mode::Ledger],
+            // With a ledger, the release removes the token, so a redelivered message is a duplicate.
+            Self::TakeoverIsNotStored => &[Mode::Optimistic],
             _ => &Mode::ALL,
         }
     }

@@ -43,7 +43,8 @@ impl Default for Policy {
     }
 }
 
-/// The result of one attempt at one entry. It is applied only while the entry has the claim that the attempt held.
+/// The result of one attempt at one entry, or a takeover. It is applied only while the entry has the claim that the
+/// attempt held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settlement {
     /// The entry.
@@ -52,6 +53,18 @@ pub struct Settlement {
     pub claim: Option<Timestamp>,
     /// The changed entry; `None` to remove it, because it was performed.
     pub keep: Option<Entry>,
+}
+
+impl Settlement {
+    /// Takes an entry over from its worker, by a claim until `until`. It is stored before the entry is performed.
+    ///
+    /// Otherwise every redelivery would repeat the effect while settling fails, and two sagas that answer each other
+    /// would multiply their messages.
+    pub fn takeover(entry: &Entry, until: Timestamp) -> Self {
+        let attempts = entry.attempts.saturating_add(1);
+        let keep = Entry { attempts, claimed_until: Some(until), ..entry.clone() };
+        Self { id: entry.id, claim: entry.claimed_until, keep: Some(keep) }
+    }
 }
 
 /// The reason why an entry could not be performed.

@@ -113,8 +113,9 @@ impl<S: Saga> Runner<S> {
         }
         let granted = self.grant(planned, &mut ended).await;
         let stored = self.store(granted, &mut ended).await;
-        let settlements = self.send(&stored).await;
-        self.release(stored, settlements, &mut ended).await;
+        let taken_over = self.take_over(&stored).await;
+        let settlements = self.send(&stored, taken_over.is_ok()).await;
+        self.release(stored, settlements, &taken_over, &mut ended).await;
         let lost = || AttemptOutcome::BrokenOff("the group was not attempted".to_owned());
         ended.into_iter().map(|ended| ended.unwrap_or_else(lost)).collect()
     }
@@ -451,14 +452,31 @@ impl<S: Saga> Runner<S> {
         (answers, !error.is_retryable())
     }
 
-    /// Performs the entries of all attempts together, so that messages of several partitions share a call. Returns the
-    /// settlements by partition.
-    async fn send(&self, stored: &[PlannedAttempt<'_, S>]) -> Vec<(PartitionKey, Vec<Settlement>)> {
-        let owners: BTreeMap<MessageId, PartitionKey> = stored
-            .iter()
+    /// Takes over the entries that other workers left, in one call.
+    async fn take_over(&self, stored: &[PlannedAttempt<'_, S>]) -> Result<(), StoreError> {
+        let taken = stored.iter().filter(|planned| !planned.plan.takeovers.is_empty());
+        let taken: Vec<_> =
+            taken.map(|planned| (planned.partition(), planned.plan.takeovers.clone())).collect();
+        if taken.is_empty() {
+            return Ok(());
+        }
+        self.count_calls(1);
+        self.ports.write.settle(&taken).await
+    }
+
+    /// Performs the entries of all attempts together, so that messages of several partitions share a call. Entries that
+    /// could not be taken over are left. Returns the settlements by partition.
+    async fn send(
+        &self,
+        stored: &[PlannedAttempt<'_, S>],
+        has_taken_over: bool,
+    ) -> Vec<(PartitionKey, Vec<Settlement>)> {
+        let performed = stored.iter().filter(|planned| has_taken_over || planned.plan.takeovers.is_empty());
+        let owners: BTreeMap<MessageId, PartitionKey> = performed
+            .clone()
             .flat_map(|planned| planned.plan.dispatch.iter().map(|entry| (entry.id, planned.partition())))
             .collect();
-        let entries: Vec<Entry> = stored.iter().flat_map(|planned| planned.plan.dispatch.clone()).collect();
+        let entries: Vec<Entry> = performed.flat_map(|planned| planned.plan.dispatch.clone()).collect();
         let mut settlements: BTreeMap<PartitionKey, Vec<Settlement>> = BTreeMap::new();
         for settlement in self.ports.dispatcher.perform(&entries).await {
             if let Some(partition) = owners.get(&settlement.id) {
@@ -473,6 +491,7 @@ impl<S: Saga> Runner<S> {
         &self,
         stored: Vec<PlannedAttempt<'_, S>>,
         settlements: Vec<(PartitionKey, Vec<Settlement>)>,
+        taken_over: &Result<(), StoreError>,
         ended: &mut [Option<AttemptOutcome>],
     ) {
         let now = self.ports.host.now();
@@ -491,7 +510,11 @@ impl<S: Saga> Runner<S> {
         };
         let (released, cleared) = join(released, cleared).await;
         for (planned, released) in stored.into_iter().zip(released) {
-            ended[planned.attempt.index] = Some(match (released, &cleared) {
+            let cleared = match taken_over {
+                Err(_) if !planned.plan.takeovers.is_empty() => taken_over,
+                _ => &cleared,
+            };
+            ended[planned.attempt.index] = Some(match (released, cleared) {
                 (Ok(true), Ok(())) => match planned.plan.retry_with {
                     Some(demand) => AttemptOutcome::TooFewTokens(demand),
                     None => AttemptOutcome::Done(planned.plan.decisions),

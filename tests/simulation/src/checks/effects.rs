@@ -12,6 +12,10 @@ use super::{Checks, Effect, EffectKind, SentMessage};
 use crate::options::Invariant;
 use crate::world::World;
 
+/// The maximum number of times that an entry may be performed before the store records it: by its worker, by workers
+/// whose claim had ended before they noticed, and by repeated requests of the clients of queues.
+const MAX_PERFORMED: u32 = 8;
+
 impl World {
     /// Checks a message that is about to be sent.
     pub(crate) fn check_sent(&mut self, outgoing: &Outgoing) {
@@ -34,6 +38,7 @@ impl World {
             return self.control_sent(outgoing);
         }
         self.check_separated(outgoing);
+        self.check_performed_again(outgoing);
         if !self.needs_outbox(id) {
             return;
         }
@@ -104,6 +109,27 @@ impl World {
                 format!("view {partition} got revision {revision} from an attempt that stored nothing")
             }),
         }
+    }
+
+    /// An entry is not performed again and again before the store has recorded an attempt or a takeover. Otherwise
+    /// redeliveries repeat it without a limit while settling fails.
+    fn check_performed_again(&mut self, outgoing: &Outgoing) {
+        let by_operator = self.acting.is_some_and(|process| self.retriers.contains(&process));
+        if by_operator || self.is_database_restored() {
+            return;
+        }
+        let owner = Owner::Saga(self.checks.owner_of(outgoing.partition, outgoing.id));
+        let stored =
+            self.outbox(owner).and_then(|outbox| outbox.iter().find(|entry| entry.id == outgoing.id));
+        let Some(stored) = stored.cloned() else { return };
+        let known = self.checks.performed_as.get(&(owner, stored.id)).filter(|(known, _)| *known == stored);
+        let times = known.map_or(0, |(_, times)| *times) + 1;
+        if times > MAX_PERFORMED {
+            self.violate(Invariant::EffectsTakeEffectOnce, || {
+                format!("entry {} of {owner} was performed {times} times without a stored attempt", stored.id)
+            });
+        }
+        self.checks.performed_as.insert((owner, stored.id), (stored, times));
     }
 
     /// Records a committed session.

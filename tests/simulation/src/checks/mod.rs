@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use messages::{AttemptId, Message, MessageId, PartitionKey, Queue, SessionId, Token};
-use outbox::{Owner, View};
+use outbox::{Entry, Owner, View};
 use saga::{Content, SAGA};
 
 use crate::model::State;
@@ -66,6 +66,8 @@ pub(crate) struct Checks {
     inside: BTreeMap<PartitionKey, (AttemptId, Timestamp)>,
     /// Attempts whose claim was refused because of its fence, possibly after it was granted.
     pub(crate) refused: BTreeSet<AttemptId>,
+    /// The stored version of each entry when it was last performed, and how often it was performed since.
+    performed_as: BTreeMap<(Owner, MessageId), (Entry, u32)>,
     /// Every sent message, once.
     pub(crate) sent: BTreeMap<MessageId, SentMessage>,
 }

@@ -12,7 +12,7 @@ use messages::{
     Token,
 };
 use outbox::session::CONTROL;
-use outbox::{Entry, Kind};
+use outbox::{Entry, Kind, Settlement};
 use saga::{Content, Document, LoadResult, Persist, Settings};
 use uuid::Uuid;
 
@@ -221,6 +221,20 @@ impl World {
 }
 
 impl Port {
+    /// Returns the settlements that are stored. Those of attempts remove an entry or contain its error, those of
+    /// takeovers neither.
+    pub(crate) fn stored_settlements(
+        &self,
+        settlements: &[(PartitionKey, Vec<Settlement>)],
+    ) -> Vec<(PartitionKey, Vec<Settlement>)> {
+        let mut stored = settlements.to_vec();
+        if self.has(Mutant::TakeoverIsNotStored) {
+            let is_takeover = |of: &Settlement| of.keep.as_ref().is_some_and(|entry| entry.error.is_none());
+            stored.iter_mut().for_each(|(_, some)| some.retain(|of| !is_takeover(of)));
+        }
+        stored
+    }
+
     /// Returns the loaded documents, or an error if one is unreadable and the defect fails all of them.
     pub(crate) fn all_or_nothing(&self, loaded: Vec<LoadResult>) -> Result<Vec<LoadResult>, StoreError> {
         if self.has(Mutant::UnreadableFailsBatch) {

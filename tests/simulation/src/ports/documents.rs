@@ -74,6 +74,7 @@ impl WriteDocuments for Port {
     }
 
     async fn settle(&self, settlements: &[(PartitionKey, Vec<Settlement>)]) -> Result<(), StoreError> {
+        let settlements = &self.stored_settlements(settlements)[..];
         let (all, some) = (settlements.to_vec(), settlements);
         let settle = |world: &mut World, of: &(PartitionKey, Vec<Settlement>)| {
             world.settle(Owner::Saga(of.0), &of.1);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::Timestamp;
 use messages::{Message, MessageId, PartitionKey, Token, Verdict};
-use outbox::{Entry, Kind};
+use outbox::{Entry, Kind, Settlement};
 
 use super::{IncomingEvent, MessageDecision, Plan, PlanError, PlanInput};
 use crate::decision::{Advance, Decision};
@@ -227,7 +227,9 @@ impl<'a, S: Saga> Draft<'a, S> {
             entry.claimed_until = Some(input.claim_until);
         }
         let remove = self.garbage();
-        let dispatch = self.to_dispatch();
+        let takeovers = self.takeovers();
+        let new = self.add.iter().filter(|entry| is_immediate(entry, input.now));
+        let dispatch = takeovers.iter().filter_map(|taken| taken.keep.as_ref()).chain(new).cloned().collect();
         let until = self.waits_until();
         // A message that was dropped leaves no trace in the document, so no later attempt would find its token. Such a
         // token has to be removed by this attempt.
@@ -267,6 +269,7 @@ impl<'a, S: Saga> Draft<'a, S> {
             decisions,
             grants,
             persist,
+            takeovers,
             dispatch,
             remove,
             ended,
@@ -283,15 +286,14 @@ impl<'a, S: Saga> Draft<'a, S> {
         document::waits_until(&self.expected, left.chain(&self.add), self.input.now)
     }
 
-    /// Returns the new entries that are due and, after another worker's crash, the due entries that it left.
-    fn to_dispatch(&self) -> Vec<Entry> {
+    /// Takes over the due entries that the worker of a redelivered message left.
+    fn takeovers(&self) -> Vec<Settlement> {
         let left =
             self.input.document.filter(|_| self.recovered).map_or(&[][..], |document| &document.outbox);
         left.iter()
-            .filter(|entry| !self.cancel.contains(&entry.id))
-            .chain(&self.add)
-            .filter(|entry| is_immediate(entry, self.input.now))
-            .cloned()
+            .filter(|entry| !self.cancel.contains(&entry.id) && entry.kind != Kind::View)
+            .filter(|entry| entry.may_be_taken_over(self.input.now))
+            .map(|entry| Settlement::takeover(entry, self.input.claim_until))
             .collect()
     }
 }
@@ -315,6 +317,7 @@ pub(super) fn decision(verdict: Verdict, why: impl Into<String>) -> MessageDecis
 #[cfg(test)]
 mod tests {
     use messages::Verdict;
+    use outbox::Settlement;
 
     use crate::plan::toy::{self, Event, Toy};
     use crate::plan::{PlanError, admission, already_processed, decide};
@@ -590,9 +593,29 @@ mod tests {
     fn recovered_message_performs_leftover_entries() {
         let opened = toy::incoming(1, Event::Opened {});
         let stored = toy::stored(std::slice::from_ref(&opened));
-        let plan = decide(&Toy, &toy::input(Some(&stored)), &[opened]).unwrap();
+        let input = toy::input(Some(&stored));
+        let plan = decide(&Toy, &input, &[opened]).unwrap();
         let left: Vec<_> = plan.dispatch.iter().map(|entry| entry.id).collect();
         assert_eq!(left, [toy::id(1).derive(1)], "the request is due; view and timer are not");
+        let entry = stored.outbox.iter().find(|entry| entry.id == left[0]).unwrap();
+        assert_eq!(plan.takeovers, [Settlement::takeover(entry, input.claim_until)]);
+        assert_eq!(plan.takeovers[0].keep.as_ref(), plan.dispatch.first(), "its settlement needs this claim");
+    }
+
+    #[test]
+    fn leftover_entry_is_repeated_once_per_claim() {
+        let opened = toy::incoming(1, Event::Opened {});
+        let mut stored = toy::stored(std::slice::from_ref(&opened));
+        let (now, until) = (toy::input(None).now, toy::input(None).claim_until);
+        stored.outbox.iter_mut().for_each(|entry| *entry = Settlement::takeover(entry, until).keep.unwrap());
+        let repeats = |now| {
+            let input = toy::PlanInput { now, ..toy::input(Some(&stored)) };
+            let plan = decide(&Toy, &input, std::slice::from_ref(&opened)).unwrap();
+            assert_eq!(plan.decisions[0].verdict, Verdict::Recovered);
+            plan.dispatch.len()
+        };
+        assert_eq!(repeats(now), 0, "a sweep repeats it after its claim");
+        assert_eq!(repeats(until), 1);
     }
 
     #[test]

@@ -20,7 +20,7 @@ use dedup::Tokens;
 use dedup::ledger::{ITEM_LIFETIME, SLACK};
 use jiff::{SignedDuration, Timestamp};
 use messages::{AttemptId, Message, PartitionKey, Token, Verdict};
-use outbox::{Entry, StageError};
+use outbox::{Entry, Settlement, StageError};
 
 use crate::document::{Document, Persist};
 use crate::state_machine::Saga;
@@ -96,7 +96,9 @@ pub struct Plan<S> {
     pub grants: Vec<(PartitionKey, Token)>,
     /// The write; `None` if nothing changes.
     pub persist: Option<Persist<S>>,
-    /// The entries to perform after the write.
+    /// The takeovers of entries that another worker left. They are stored before the entries are performed.
+    pub takeovers: Vec<Settlement>,
+    /// The entries to perform after the write, including those that are taken over.
     pub dispatch: Vec<Entry>,
     /// The tokens to remove at the release, if everything before it succeeded.
     pub remove: BTreeSet<Token>,

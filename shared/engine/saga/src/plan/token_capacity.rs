@@ -36,6 +36,7 @@ impl<S: Saga> Draft<'_, S> {
                 decisions: Vec::new(),
                 grants: Vec::new(),
                 persist: Some(rewrite_unchanged(document, input)),
+                takeovers: Vec::new(),
                 dispatch: Vec::new(),
                 remove: garbage.into_iter().cloned().collect(),
                 ended: false,
