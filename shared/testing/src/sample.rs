@@ -57,14 +57,8 @@ impl saga::Saga for Samples {
     }
 
     fn view(&self, partition: PartitionKey, state: &State) -> Option<View> {
-        Some(View {
-            partition,
-            revision: 0,
-            ended: state.ended_at.is_some(),
-            list: state.list,
-            created_at: state.created_at,
-            body: json!({ "name": state.name }),
-        })
+        let view = View::new(partition, json!({ "name": state.name }), state.ended_at.is_some());
+        Some(View { list: state.list, created_at: state.created_at, ..view })
     }
 }
 
@@ -179,6 +173,6 @@ pub fn persist(partition: PartitionKey, loaded: Option<u64>, content: Content) -
 /// Returns a view in a list that many views share.
 pub fn view(host: &dyn Host, partition: PartitionKey, revision: u64, ended: bool) -> View {
     let body = json!({ "name": format!("revision {revision}"), "ended": ended });
-    let list = Uuid::from_u128(1);
-    View { partition, revision: 0, ended, list, created_at: now(host), body }.at_revision(revision)
+    let (list, created_at) = (Uuid::from_u128(1), now(host));
+    View { list, created_at, ..View::new(partition, body, ended) }.at_revision(revision)
 }

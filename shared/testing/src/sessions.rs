@@ -126,13 +126,19 @@ pub async fn commit_without_messages_writes_only_data(ports: &Ports<'_>) -> Chec
 
 /// The saga may have written it first.
 pub async fn existing_view_is_not_replaced(ports: &Ports<'_>) -> CheckResult {
-    let (first, mut second) = (PreparedSession::new(ports, 1)?, PreparedSession::new(ports, 1)?);
+    let (mut first, mut second) = (PreparedSession::new(ports, 1)?, PreparedSession::new(ports, 1)?);
+    let [list, other] = [ports.host.fresh_id(), ports.host.fresh_id()];
+    first.record.views[0].also_in.insert(list);
     first.commit(ports).await?;
     let before = ports.views.view(first.partition).await?;
     assert_eq!(before.as_slice(), first.record.views);
-    second.record.views = vec![sample::view(ports.host, first.partition, 9, true)];
+    assert_eq!(ports.views.list(list, None, 9).await?.items, first.record.views);
+    let mut late = sample::view(ports.host, first.partition, 9, true);
+    late.also_in.insert(other);
+    second.record.views = vec![late];
     assert_eq!(second.commit(ports).await?, CommitOutcome::Stored);
     assert_eq!(ports.views.view(first.partition).await?, before);
+    assert_eq!(ports.views.list(other, None, 9).await?.items, []);
     Ok(())
 }
 

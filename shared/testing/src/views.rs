@@ -38,6 +38,8 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     list_pages_start_with_the_latest(ports).await?;
     views_are_paged_by_age(ports).await?;
     views_are_found_by_fields(ports).await?;
+    further_lists_contain_view(ports).await?;
+    later_revision_changes_lists(ports).await?;
     changes_are_read_in_order_of_writes(ports).await?;
     rewritten_view_counts_as_change(ports).await?;
     removed_view_is_reported_to_its_list(ports).await?;
@@ -196,6 +198,101 @@ pub async fn views_are_found_by_fields(ports: &Ports<'_>) -> CheckResult {
     assert_eq!(find(&FieldFilter::default()).await?, (views.clone(), vec![3, 3, 1]));
     let shown = ports.views.matching(&age, &blue, None, 10).await?;
     assert_eq!(shown.items, [views[1].clone(), views[3].clone(), views[5].clone()]);
+    Ok(())
+}
+
+/// Returns all views that a list contains, page by page.
+async fn listed(ports: &Ports<'_>, list: Uuid) -> Result<Vec<View>, StoreError> {
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let page = ports.views.list(list, after, 2).await?;
+        assert!(page.items.len() == 2 || page.next.is_none(), "{page:?}");
+        found.extend(page.items);
+        after = page.next;
+        if after.is_none() {
+            return Ok(found);
+        }
+    }
+}
+
+/// A list contains the views that belong to it and those for which it is a further list, each once and in their order.
+/// Only the former count as its changes.
+pub async fn further_lists_contain_view(ports: &Ports<'_>) -> CheckResult {
+    let [list, further, empty] = [(); 3].map(|()| ports.host.fresh_id());
+    let mut views = Vec::new();
+    for n in 0..6 {
+        let mut view = sample::view(ports.host, sample::partition(ports.host), 1, n % 2 == 0);
+        // Two views of the same time are ordered by id.
+        view.created_at = sample::later(view.created_at, -(n / 2));
+        (view.list, view.also_in) = match n {
+            0 | 3 => (further, BTreeSet::new()),
+            // Its own list is not also a further one.
+            1 => (list, BTreeSet::from([list, further])),
+            _ => (list, BTreeSet::from([further])),
+        };
+        view.body = json!({ "n": n });
+        views.push(view);
+    }
+    ports.write.write(&views).await?;
+    views.sort_by_key(|view| std::cmp::Reverse((view.created_at, view.partition)));
+    let bodies = |views: &[View]| views.iter().map(|view| view.body.clone()).collect::<Vec<_>>();
+    let own: Vec<View> = views.iter().filter(|view| view.list == list).cloned().collect();
+    assert_eq!(bodies(&listed(ports, further).await?), bodies(&views));
+    assert_eq!(bodies(&listed(ports, list).await?), bodies(&own));
+    assert_eq!(listed(ports, empty).await?, []);
+    further_list_is_filtered(ports, further, &views).await?;
+    let unfinished = ports.views.written.unfinished_of(further, 9).await?;
+    assert!(unfinished.iter().all(|view| view.list == further), "{unfinished:?}");
+    assert_eq!(changes(ports, further, 0, 9).await?.len(), 2);
+    Ok(())
+}
+
+/// `views` starts with the latest.
+async fn further_list_is_filtered(ports: &Ports<'_>, list: Uuid, views: &[View]) -> CheckResult {
+    for ended in [false, true] {
+        let mut meant: Vec<_> =
+            views.iter().filter(|view| view.ended == ended).map(|view| &view.body).collect();
+        if !ended {
+            meant.reverse();
+        }
+        let aged = AgeFilter { list: Some(list), ended, before: Timestamp::MAX };
+        let found = by_age(ports, &aged, 2).await?;
+        assert_eq!(found.iter().map(|view| &view.body).collect::<Vec<_>>(), meant, "{aged:?}");
+        let one = FieldFilter::default().and("n", if ended { "4" } else { "5" });
+        assert_eq!(ports.views.matching(&aged, &one, None, 9).await?.items.len(), 1);
+    }
+    Ok(())
+}
+
+/// A list that a later revision leaves does not contain the view any more, neither does one of an outdated write.
+pub async fn later_revision_changes_lists(ports: &Ports<'_>) -> CheckResult {
+    let [own, left, kept, joined] = [(); 4].map(|()| ports.host.fresh_id());
+    let partition = sample::partition(ports.host);
+    let at = |revision, list, also_in: &[Uuid]| {
+        let view = sample::view(ports.host, partition, revision, false);
+        View { list, also_in: also_in.iter().copied().collect(), ..view }
+    };
+    let first = at(1, own, &[left, kept]);
+    let second = View { created_at: sample::later(first.created_at, 1), ..at(2, own, &[kept, joined]) };
+    for view in [&first, &second, &first, &second] {
+        ports.write.write(std::slice::from_ref(view)).await?;
+    }
+    let is_in = async |lists: &[Uuid]| {
+        let mut found = Vec::new();
+        for list in lists {
+            found.push(listed(ports, *list).await?);
+        }
+        Ok::<_, StoreError>(found)
+    };
+    let once = || vec![second.clone()];
+    assert_eq!(is_in(&[own, left, kept, joined]).await?, [once(), Vec::new(), once(), once()]);
+    // A further list becomes its own, and the own one a further one.
+    let third = at(3, kept, &[own]);
+    ports.write.write(std::slice::from_ref(&third)).await?;
+    let once = || vec![third.clone()];
+    assert_eq!(is_in(&[own, left, kept, joined]).await?, [once(), Vec::new(), once(), Vec::new()]);
+    ports.write.write(&[View::removed(partition, kept)]).await?;
+    assert_eq!(is_in(&[own, left, kept, joined]).await?, [const { Vec::new() }; 4]);
     Ok(())
 }
 
@@ -375,7 +472,7 @@ pub async fn document_overrides_an_older_view(ports: &Ports<'_>) -> CheckResult 
     let ended = sample::persist(partition, Some(1), sample::ended(ports.host, now));
     ports.documents.persist(&[ended], now).await?;
     assert_eq!(seen().await?, Some((2, true)));
-    assert_eq!(listed(ports, list).await?, [(partition, 2)], "in a list too");
+    assert_eq!(revisions(&listed(ports, list).await?), [(partition, 2)], "in a list too");
     let unfinished = ports.views.unfinished().await?;
     assert!(!unfinished.iter().any(|view| view.partition == partition), "it has ended, by its document");
     ports.write.write(&[written(3, true)]).await?;
@@ -396,7 +493,7 @@ pub async fn unreadable_document_does_not_hide_a_list(ports: &Ports<'_>) -> Chec
         sample::persist(sound, None, sample::content(ports.host, "sound")),
     ];
     ports.documents.persist(&documents, now).await?;
-    assert_eq!(listed(ports, list).await?, [(sound, 1), (foreign, 0)]);
+    assert_eq!(revisions(&listed(ports, list).await?), [(sound, 1), (foreign, 0)]);
     let unfinished = ports.views.unfinished().await?;
     assert_eq!(unfinished.iter().filter(|view| [foreign, sound].contains(&view.partition)).count(), 2);
     assert!(ports.views.view(foreign).await.is_err());
@@ -404,7 +501,6 @@ pub async fn unreadable_document_does_not_hide_a_list(ports: &Ports<'_>) -> Chec
     Ok(())
 }
 
-async fn listed(ports: &Ports<'_>, list: Uuid) -> Result<Vec<(PartitionKey, u64)>, StoreError> {
-    let page = ports.views.list(list, None, 10).await?;
-    Ok(page.items.iter().map(|view| (view.partition, view.revision)).collect())
+fn revisions(views: &[View]) -> Vec<(PartitionKey, u64)> {
+    views.iter().map(|view| (view.partition, view.revision)).collect()
 }

@@ -357,7 +357,9 @@ impl<S: Saga> System<S> {
             Ok(plan) => plan,
             Err(PlanError::Overtaken) => return Phase::Conflicted(batch, claimed),
             Err(PlanError::TooFewTokens(need)) => return Phase::Short(batch, claimed, need.into()),
-            Err(error @ (PlanError::Stage(_) | PlanError::Broken(_))) => panic!("{error}"),
+            Err(error @ (PlanError::Stage(_) | PlanError::Broken(_) | PlanError::TooManyLists(_))) => {
+                panic!("{error}")
+            }
         };
         let believes = is_latest || input.is_latest() || protocol.has(Defect::StaleDropBelieved);
         if plan.needs_reread() && !believes {

@@ -163,9 +163,8 @@ impl Saga for Orders {
         if order.number.is_empty() {
             return None;
         }
-        let (ended, list, created_at) = (self.ended_at(order).is_some(), ALL, order.placed_at);
-        let body = serde_json::to_value(order).ok()?;
-        Some(View { partition, revision: 0, ended, list, created_at, body })
+        let view = View::of(partition, order, self.ended_at(order).is_some()).ok()?;
+        Some(View { list: ALL, created_at: order.placed_at, ..view })
     }
 }
 

@@ -38,4 +38,4 @@ pub use sweep::{
     UnreadableAction,
 };
 pub use view_filter::{ConditionError, FieldFilter};
-pub use views::{AgeFilter, Cursor, Page, ReadViews, View, ViewPosition, WriteViews};
+pub use views::{AgeFilter, Cursor, MAX_FURTHER_LISTS, Page, ReadViews, View, ViewPosition, WriteViews};

@@ -1,5 +1,7 @@
 //! The views of a saga: written by the saga, read by clients and pages.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use jiff::Timestamp;
 use messages::{PartitionKey, StoreError};
@@ -24,13 +26,20 @@ pub struct View {
     pub revision: u64,
     /// `true` if nothing will change any more.
     pub ended: bool,
-    /// The list that it belongs to, such as that of a customer.
+    /// The list that it belongs to, such as that of a customer. Its readers are notified of changes.
     pub list: Uuid,
+    /// Further lists that contain it, such as those of the ordered products, at most [`MAX_FURTHER_LISTS`]. They are
+    /// read in pages, and their readers are not notified.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub also_in: BTreeSet<Uuid>,
     /// Its position in the list, the latest first.
     pub created_at: Timestamp,
     /// The content for readers.
     pub body: Value,
 }
+
+/// The maximum number of further lists of a view. Each of them is one more write of the store.
+pub const MAX_FURTHER_LISTS: usize = 16;
 
 /// The field of a payload that contains everything except the body.
 const ENVELOPE: &str = "view";
@@ -45,6 +54,8 @@ struct Envelope {
     revision: u64,
     ended: bool,
     list: Uuid,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    also_in: BTreeSet<Uuid>,
     created_at: Timestamp,
 }
 
@@ -58,8 +69,13 @@ impl View {
         state: &impl Serialize,
         ended: bool,
     ) -> Result<Self, serde_json::Error> {
-        let (list, created_at, body) = (Uuid::nil(), Timestamp::UNIX_EPOCH, serde_json::to_value(state)?);
-        Ok(Self { partition, revision: 0, ended, list, created_at, body })
+        Ok(Self::new(partition, serde_json::to_value(state)?, ended))
+    }
+
+    /// Creates a view with this content in the default list, without a time of creation.
+    pub fn new(partition: PartitionKey, body: Value, ended: bool) -> Self {
+        let (list, also_in, created_at) = (Uuid::nil(), BTreeSet::new(), Timestamp::UNIX_EPOCH);
+        Self { partition, revision: 0, ended, list, also_in, created_at, body }
     }
 
     /// Returns the view with the revision of its document. A body that is an object gets the revision too.
@@ -74,8 +90,8 @@ impl View {
 
     /// Serializes the view for an outbox entry: the fields of the body, and the envelope as one more field.
     pub fn into_payload(self) -> String {
-        let Self { partition, revision, ended, list, created_at, body } = self;
-        let envelope = Envelope { partition, revision, ended, list, created_at };
+        let Self { partition, revision, ended, list, also_in, created_at, body } = self;
+        let envelope = Envelope { partition, revision, ended, list, also_in, created_at };
         let mut fields = match body {
             Value::Object(fields) => fields,
             other => serde_json::Map::from_iter([("body".to_owned(), other)]),
@@ -98,16 +114,16 @@ impl View {
         let Some(envelope) = envelope else {
             return earlier(value).ok_or_else(|| serde::de::Error::custom("it is not a view"));
         };
-        let Envelope { partition, revision, ended, list, created_at } = serde_json::from_value(envelope)?;
-        Ok(Self { partition, revision, ended, list, created_at, body: value })
+        let Envelope { partition, revision, ended, list, also_in, created_at } =
+            serde_json::from_value(envelope)?;
+        Ok(Self { partition, revision, ended, list, also_in, created_at, body: value })
     }
 
     /// Returns the tombstone of a removed saga, which belonged to this list. It is in no list, and no later write of a
     /// view replaces it.
     pub fn removed(partition: PartitionKey, from: Uuid) -> Self {
-        let (revision, created_at) = (i64::MAX.unsigned_abs(), Timestamp::UNIX_EPOCH);
-        let body = json!({ REMOVED_FROM: from });
-        Self { partition, revision, ended: true, list: Uuid::max(), created_at, body }
+        let revision = i64::MAX.unsigned_abs();
+        Self { revision, list: Uuid::max(), ..Self::new(partition, json!({ REMOVED_FROM: from }), true) }
     }
 
     /// Returns `true` for the result of [`View::removed`].
@@ -122,7 +138,17 @@ impl View {
         from.and_then(|from| from.as_str()?.parse().ok()).unwrap_or(self.list)
     }
 
-    /// Returns its position in its list.
+    /// Returns `true` if a list contains the view.
+    pub fn is_in(&self, list: Uuid) -> bool {
+        self.list == list || self.also_in.contains(&list)
+    }
+
+    /// Returns the further lists, without its own.
+    pub fn further_lists(&self) -> impl Iterator<Item = Uuid> {
+        self.also_in.iter().copied().filter(|list| *list != self.list)
+    }
+
+    /// Returns its position in its lists.
     pub fn place(&self) -> Cursor {
         Cursor { created_at: self.created_at, partition: self.partition }
     }
@@ -139,7 +165,7 @@ pub trait WriteViews: Send + Sync {
 }
 
 /// The cursor after a page of a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cursor {
     /// When the last view of the page was created.
     pub created_at: Timestamp,
@@ -160,7 +186,7 @@ pub struct ViewPosition {
 /// A filter for views by age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgeFilter {
-    /// Views of one list; `None` for all lists.
+    /// Views that one list contains; `None` for all views.
     pub list: Option<Uuid>,
     /// `true` for views that have ended, the latest first; `false` for the others, the oldest first.
     pub ended: bool,
@@ -184,6 +210,19 @@ impl Page {
         found.truncate(limit);
         let next = found.last().filter(|_| follows).map(View::place);
         Self { items: found, next }
+    }
+
+    /// Creates a page like [`Page::of`] from two queries of a list: of the views that belong to it, and of those for
+    /// which it is a further list. Both begin after the same cursor and are sorted in the order of the page.
+    pub fn of_both(mut own: Vec<View>, further: Vec<View>, latest_first: bool, limit: usize) -> Self {
+        if !further.is_empty() {
+            own.extend(further);
+            own.sort_by_key(View::place);
+            if latest_first {
+                own.reverse();
+            }
+        }
+        Self::of(own, limit)
     }
 }
 
@@ -265,25 +304,25 @@ pub trait ReadViews: Send + Sync {
         }
     }
 
-    /// Returns the number of views of a list that have not ended, up to `limit`.
+    /// Returns the number of views that belong to a list and have not ended, up to `limit`.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable.
     async fn count_unfinished_of(&self, list: Uuid, limit: usize) -> Result<usize, StoreError>;
 
-    /// Returns up to `limit` views of a list that have not ended, in no particular order.
+    /// Returns up to `limit` views that belong to a list and have not ended, in no particular order.
     ///
     /// # Errors
     /// As [`ReadViews::view`].
     async fn unfinished_of(&self, list: Uuid, limit: usize) -> Result<Vec<View>, StoreError>;
 
-    /// Returns up to `limit` views of a list, the latest first, after a cursor or from the beginning.
+    /// Returns up to `limit` views that a list contains, the latest first, after a cursor or from the beginning.
     ///
     /// # Errors
     /// As [`ReadViews::view`].
     async fn list(&self, list: Uuid, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError>;
 
-    /// Returns up to `limit` views of a list that have not ended, or were written after `since` ([`ViewPosition::at`]),
+    /// Returns up to `limit` views that belong to a list and have not ended, or were written after `since` ([`ViewPosition::at`]),
     /// including those that were removed from it. In the order of [`ViewPosition`], after a cursor or from the
     /// beginning.
     ///
@@ -314,16 +353,18 @@ mod tests {
     use super::*;
 
     fn view(body: Value) -> View {
-        let partition = PartitionKey::from_uuid(Uuid::from_u128(1));
-        let created_at = Timestamp::UNIX_EPOCH;
-        View { partition, revision: 0, ended: false, list: Uuid::nil(), created_at, body }
+        View::new(PartitionKey::from_uuid(Uuid::from_u128(1)), body, false)
     }
 
     #[test]
     fn payload_round_trips_with_revision_in_body() {
         let shown = view(json!({ "state": "Paid" })).at_revision(3);
         assert_eq!(shown.body["revision"], 3);
-        assert_eq!(View::from_payload(&shown.clone().into_payload(), |_| None).unwrap(), shown);
+        assert!(!shown.clone().into_payload().contains("also_in"), "earlier versions read it");
+        let listed = View { also_in: BTreeSet::from([Uuid::max()]), ..shown.clone() };
+        for view in [shown, listed] {
+            assert_eq!(View::from_payload(&view.clone().into_payload(), |_| None).unwrap(), view);
+        }
     }
 
     #[test]

@@ -317,7 +317,9 @@ impl<S: Saga> Runner<S> {
         {
             PlanError::Overtaken => AttemptOutcome::Conflict,
             PlanError::TooFewTokens(demand) => AttemptOutcome::TooFewTokens(demand),
-            PlanError::Stage(_) | PlanError::Broken(_) => AttemptOutcome::Faulty(chain(&error)),
+            PlanError::Stage(_) | PlanError::Broken(_) | PlanError::TooManyLists(_) => {
+                AttemptOutcome::Faulty(chain(&error))
+            }
         })
     }
 

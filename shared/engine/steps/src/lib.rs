@@ -118,6 +118,11 @@ pub trait StepSaga: Serialize + DeserializeOwned + Clone + Debug + PartialEq + S
         Uuid::nil()
     }
 
+    /// Returns further lists that contain the run, at most [`outbox::MAX_FURTHER_LISTS`].
+    fn further_lists(&self) -> Vec<Uuid> {
+        Vec::new()
+    }
+
     /// Reads and writes the application's records in the transaction that starts the run. It is repeated after a
     /// conflict, so it may only use the session.
     ///

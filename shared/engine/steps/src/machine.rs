@@ -126,8 +126,9 @@ impl<I: StepSaga> Saga for StepMachine<I> {
 
     fn view(&self, partition: PartitionKey, run: &Run<I>) -> Option<View> {
         let view = View::of(partition, run, run.ended_at().is_some()).ok()?;
-        let list = run.input.as_ref()?.list();
-        Some(View { list, created_at: run.started_at, ..view })
+        let input = run.input.as_ref()?;
+        let also_in = input.further_lists().into_iter().collect();
+        Some(View { list: input.list(), also_in, created_at: run.started_at, ..view })
     }
 
     fn tokens(&self, events: &[&StepEvent<I>]) -> usize {

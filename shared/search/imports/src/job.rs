@@ -181,14 +181,13 @@ impl JobFile {
 
 impl From<&Job> for View {
     fn from(job: &Job) -> Self {
+        // Ids, texts, numbers and times can always be serialized.
+        let body = serde_json::to_value(job).unwrap_or_default();
         Self {
-            partition: job.search_id,
             revision: job.revision,
-            ended: job.state.has_ended(),
             list: job.project_id.as_uuid(),
             created_at: job.created_at,
-            // Ids, texts, numbers and times can always be serialized.
-            body: serde_json::to_value(job).unwrap_or_default(),
+            ..Self::new(job.search_id, body, job.state.has_ended())
         }
     }
 }

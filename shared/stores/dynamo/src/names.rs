@@ -25,6 +25,10 @@ pub mod attributes {
     pub const STATE: &str = "state";
     /// The list of a view.
     pub const LIST: &str = "list";
+    /// The further lists of a view, as JSON. Absent if there are none.
+    pub const FURTHER_LISTS: &str = "also_in";
+    /// The partition of a view's copy in a further list.
+    pub const PARTITION: &str = "partition";
     /// `true` for a view that has ended.
     pub const ENDED: &str = "ended";
     /// The time of creation of a view, in nanoseconds.

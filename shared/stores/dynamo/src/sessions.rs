@@ -1,11 +1,14 @@
 //! Transactional sessions: the record with its messages, the views and the application's records in one transaction.
 
+use std::collections::BTreeSet;
+use std::iter::repeat_n;
+
 use async_trait::async_trait;
 use aws_sdk_dynamodb::types::TransactWriteItem;
 use jiff::Timestamp;
-use messages::{SessionId, StoreError};
+use messages::{PartitionKey, SessionId, StoreError};
 use outbox::session::SessionStatus;
-use outbox::{CommitOutcome, CommitSession, Owner, SessionRecord, SettleSessions};
+use outbox::{CommitOutcome, CommitSession, Owner, SessionRecord, SettleSessions, View};
 
 use crate::Dynamo;
 use crate::entries::Entries;
@@ -82,19 +85,25 @@ impl Dynamo {
         work: &[TransactWriteItem],
     ) -> Result<CommitOutcome, StoreError> {
         let doing = format!("committing session {}", session.id);
-        let Some(mut steps) = records::steps(&session.reads, &session.writes, &doing)? else {
+        let Some(mut before) = records::steps(&session.reads, &session.writes, &doing)? else {
             return Ok(CommitOutcome::Changed);
         };
-        let of_records = steps.len();
-        steps.extend(work.iter().map(|write| Step::Own(Box::new(write.clone()))));
-        let of_work = steps.len();
-        for view in &session.views {
-            steps.push(Step::Create(views::encode(view, self.view_position(), &doing)?));
-        }
-        let before_record = steps.len();
-        steps.extend(self.record_step(session, !work.is_empty(), &doing)?);
-        let has_record = steps.len() > before_record;
-        while !steps.is_empty() {
+        let of_records = before.len();
+        before.extend(work.iter().map(|write| Step::Own(Box::new(write.clone()))));
+        let of_work = before.len();
+        let record = self.record_step(session, !work.is_empty(), &doing)?;
+        let mut views: Vec<&View> = session.views.iter().collect();
+        loop {
+            let (mut steps, mut of_views) = (before.clone(), Vec::new());
+            for view in &views {
+                let creation = views::creation(view, self.view_position(), &doing)?;
+                of_views.extend(repeat_n(view.partition, creation.len()));
+                steps.extend(creation);
+            }
+            steps.extend(record.clone());
+            if steps.is_empty() {
+                break;
+            }
             let Outcome::Refused(refused) = self.transact(&steps, &doing).await? else { break };
             // Checked first: a repeated commit may have changed the records that it has read.
             match self.status(session.id, &doing).await? {
@@ -107,11 +116,12 @@ impl Dynamo {
                 Some(step) if *step < of_work => return Ok(CommitOutcome::Refused),
                 _ => {}
             }
-            if has_record && refused.contains(&(steps.len() - 1)) {
+            if record.is_some() && refused.contains(&(steps.len() - 1)) {
                 return Err(StoreError::unavailable(doing, DeletionInBetween));
             }
-            let mut index = 0..;
-            steps.retain(|_| !index.next().is_some_and(|index| refused.contains(&index)));
+            let of_view = |step: &usize| of_views.get(step.checked_sub(of_work)?).copied();
+            let existing: BTreeSet<PartitionKey> = refused.iter().filter_map(of_view).collect();
+            views.retain(|view| !existing.contains(&view.partition));
         }
         Ok(CommitOutcome::Stored)
     }

@@ -15,10 +15,11 @@ use crate::store::is_code;
 
 /// The calls for items of the table, as actions of a role. Each operation of a transaction needs the action of its own kind
 /// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis-iam.html>).
-pub const ITEM_CALLS: [&str; 6] = [
+pub const ITEM_CALLS: [&str; 7] = [
     "dynamodb:BatchGetItem",
     "dynamodb:BatchWriteItem",
     "dynamodb:ConditionCheckItem",
+    "dynamodb:DeleteItem",
     "dynamodb:GetItem",
     "dynamodb:PutItem",
     "dynamodb:UpdateItem",

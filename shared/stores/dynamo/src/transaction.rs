@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::builders::TransactWriteItemBuilder;
-use aws_sdk_dynamodb::types::{ConditionCheck, Put, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{ConditionCheck, Delete, Put, TransactWriteItem, Update};
 use messages::StoreError;
 
 use crate::Dynamo;
@@ -19,6 +19,10 @@ pub(crate) enum Step {
     Create(Item),
     /// Replaces an item with this stamp; `None` if there must be no item.
     Replace { item: Item, stamp: Option<String> },
+    /// Stores an item, whatever is stored.
+    Put(Item),
+    /// Deletes an item, if it exists.
+    Delete { key: String },
     /// Checks the revision of an item; 0 if there must be no item.
     Check { key: String, revision: u64 },
     /// Stores the next revision of a record, if the stored one is the one that was read.
@@ -37,8 +41,8 @@ pub(crate) enum Outcome {
 impl Step {
     fn size(&self) -> usize {
         match self {
-            Self::Create(item) | Self::Replace { item, .. } => item::size(item),
-            Self::Check { key, .. } => key.len(),
+            Self::Create(item) | Self::Replace { item, .. } | Self::Put(item) => item::size(item),
+            Self::Check { key, .. } | Self::Delete { key } => key.len(),
             Self::Write { key, content, .. } => key.len() + content.len(),
             Self::Own(_) => 0,
         }
@@ -46,8 +50,8 @@ impl Step {
 
     fn check_limits(&self, doing: &str) -> Result<(), StoreError> {
         let mut item = match self {
-            Self::Create(item) | Self::Replace { item, .. } => item.clone(),
-            Self::Check { key, .. } | Self::Write { key, .. } => item::new(key),
+            Self::Create(item) | Self::Replace { item, .. } | Self::Put(item) => item.clone(),
+            Self::Check { key, .. } | Self::Write { key, .. } | Self::Delete { key } => item::new(key),
             Self::Own(_) => return Ok(()),
         };
         if let Self::Write { content, .. } = self {
@@ -98,6 +102,14 @@ impl Dynamo {
             Step::Create(item) => self.put_request(item, None).map(|put| request.put(put)),
             Step::Replace { item, stamp } => {
                 self.put_request(item, stamp.as_deref()).map(|put| request.put(put))
+            }
+            Step::Put(item) => {
+                let put = Put::builder().table_name(table).set_item(Some(item.clone()));
+                put.build().map(|put| request.put(put))
+            }
+            Step::Delete { key } => {
+                let delete = Delete::builder().table_name(table).key(KEY, text(key));
+                delete.build().map(|delete| request.delete(delete))
             }
             Step::Check { key, revision } => {
                 let check = ConditionCheck::builder().table_name(table).key(KEY, text(key));

@@ -3,7 +3,7 @@
 //! The position of a write is its time in microseconds by the clock of its writer. Positions of one view always ascend.
 //! Clocks of machines differ, and indexes are eventually consistent, so a reader resumes `MAX_DELAY` earlier.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -17,9 +17,10 @@ use crate::Dynamo;
 use crate::error::MalformedItem;
 use crate::item::{self, Item, nanos, number, readable, text};
 use crate::listing::{Range, Scan};
-use crate::names::attributes::{CONTENT, CREATED, ENDED, KEY, LIST, REVISION};
+use crate::names::attributes::{CONTENT, CREATED, ENDED, FURTHER_LISTS, KEY, LIST, PARTITION, REVISION};
 use crate::names::{CHANGED, LISTED, OPEN, TIME, position, shard, shards, sortable};
 use crate::store::CONCURRENT;
+use crate::transaction::{Outcome, Step};
 use crate::update::{Change, Knowledge};
 
 /// The maximum time from the position of a write until all readers find it, in microseconds: the duration of a call,
@@ -54,7 +55,56 @@ pub(crate) fn encode(view: &View, at: u64, doing: &str) -> Result<Item, StoreErr
     if !view.ended {
         item::set(&mut item, OPEN.partition, text(view.list.to_string()));
     }
+    if !view.also_in.is_empty() {
+        item::set(&mut item, FURTHER_LISTS, item::json(&view.also_in, doing)?);
+    }
     Ok(item)
+}
+
+/// Returns the steps that create a view with its copies in further lists.
+pub(crate) fn creation(view: &View, at: u64, doing: &str) -> Result<Vec<Step>, StoreError> {
+    let item = encode(view, at, doing)?;
+    let copies: Vec<Step> = copies(view, &item).map(Step::Put).collect();
+    Ok([vec![Step::Create(item)], copies].concat())
+}
+
+fn key_of_copy(list: Uuid, partition: PartitionKey) -> String {
+    format!("view_in#{list}#{partition}")
+}
+
+/// Returns the copies of a view's item in its further lists. They are in no other index.
+fn copies(view: &View, item: &Item) -> impl Iterator<Item = Item> {
+    view.further_lists().map(move |list| {
+        let mut copy = item.clone();
+        for index in [TIME, CHANGED, OPEN] {
+            copy.remove(index.partition);
+            copy.remove(index.sort);
+        }
+        for (name, value) in [
+            (KEY, key_of_copy(list, view.partition)),
+            (PARTITION, view.partition.to_string()),
+            (LISTED.partition, list.to_string()),
+        ] {
+            item::set(&mut copy, name, text(value));
+        }
+        copy
+    })
+}
+
+fn further_lists(stored: &Item, doing: &str) -> Result<BTreeSet<Uuid>, StoreError> {
+    if !stored.contains_key(FURTHER_LISTS) {
+        return Ok(BTreeSet::new());
+    }
+    item::from_json(stored, FURTHER_LISTS, doing)
+}
+
+/// Returns the partition of a view, or of its copy in a further list.
+fn partition(stored: &Item) -> Result<PartitionKey, MalformedItem> {
+    if stored.contains_key(PARTITION) {
+        return item::parsed(stored, PARTITION).map(PartitionKey::from_uuid);
+    }
+    let id = item::str_of(stored, KEY)?.strip_prefix("view#").and_then(|id| id.parse().ok());
+    id.map(PartitionKey::from_uuid).ok_or(MalformedItem(KEY))
 }
 
 fn kind(ended: bool) -> &'static str {
@@ -76,19 +126,17 @@ fn at_of(sort: &str) -> Option<u64> {
 fn decode(stored: &Item, doing: &str) -> Result<View, StoreError> {
     let read = || {
         Ok(View {
-            partition: item::str_of(stored, KEY)?
-                .strip_prefix("view#")
-                .and_then(|id| id.parse().ok())
-                .map(PartitionKey::from_uuid)
-                .ok_or(MalformedItem(KEY))?,
+            partition: partition(stored)?,
             revision: item::number_of(stored, REVISION)?.ok_or(MalformedItem(REVISION))?,
             ended: item::is(stored, ENDED),
             list: item::parsed(stored, LIST)?,
+            also_in: BTreeSet::new(),
             created_at: item::time_of(stored, CREATED)?.ok_or(MalformedItem(CREATED))?,
             body: serde_json::Value::Null,
         })
     };
-    Ok(View { body: item::from_json(stored, CONTENT, doing)?, ..readable(read(), doing)? })
+    let (body, also_in) = (item::from_json(stored, CONTENT, doing)?, further_lists(stored, doing)?);
+    Ok(View { body, also_in, ..readable(read(), doing)? })
 }
 
 impl Dynamo {
@@ -99,19 +147,49 @@ impl Dynamo {
 
     async fn write_view(&self, view: &View) -> Result<(), StoreError> {
         let doing = format!("storing the view of partition {}", view.partition);
-        self.change_item(&key(view.partition), Knowledge::Nothing, &doing, |stored| {
-            let Some(stored) = stored else {
-                return Ok(Change::Write(encode(view, self.view_position(), &doing)?, ()));
-            };
-            let revision: Option<u64> = readable(item::number_of(stored, REVISION), &doing)?;
-            if revision.is_some_and(|revision| revision >= view.revision) {
-                return Ok(Change::Keep(()));
+        if !view.also_in.is_empty() {
+            return self.write_with_copies(view, &doing).await;
+        }
+        let key = key(view.partition);
+        let is_done = self.change_item(&key, Knowledge::Nothing, &doing, |stored| {
+            let Some(next) = self.next_view(view, stored, &doing)? else { return Ok(Change::Keep(true)) };
+            let has_copies = stored.is_some_and(|stored| stored.contains_key(FURTHER_LISTS));
+            Ok(if has_copies { Change::Keep(false) } else { Change::Write(next, true) })
+        });
+        if is_done.await? { Ok(()) } else { self.write_with_copies(view, &doing).await }
+    }
+
+    /// Returns the item of a view; `None` if the stored one has the same or a later revision.
+    fn next_view(&self, view: &View, stored: Option<&Item>, doing: &str) -> Result<Option<Item>, StoreError> {
+        let Some(stored) = stored else { return encode(view, self.view_position(), doing).map(Some) };
+        let revision: Option<u64> = readable(item::number_of(stored, REVISION), doing)?;
+        if revision.is_some_and(|revision| revision >= view.revision) {
+            return Ok(None);
+        }
+        let last = readable(read_position(stored), doing)?;
+        encode(view, self.view_position().max(last.saturating_add(1)), doing).map(Some)
+    }
+
+    /// Stores a view and its copies in one transaction, and deletes the copies in lists that it has left. The stored
+    /// view therefore always names all copies.
+    async fn write_with_copies(&self, view: &View, doing: &str) -> Result<(), StoreError> {
+        let mut round = 0;
+        loop {
+            let stored = self.get(&key(view.partition), doing).await?;
+            let Some(item) = self.next_view(view, stored.as_ref(), doing)? else { return Ok(()) };
+            let known = stored.as_ref().map(|stored| further_lists(stored, doing)).transpose()?;
+            let (known, further): (_, BTreeSet<Uuid>) =
+                (known.unwrap_or_default(), view.further_lists().collect());
+            let left = known.difference(&further);
+            let left = left.map(|list| Step::Delete { key: key_of_copy(*list, view.partition) });
+            let mut steps: Vec<Step> = copies(view, &item).map(Step::Put).chain(left).collect();
+            let stamp = stored.as_ref().map(|stored| item::stamp(stored).to_owned());
+            steps.push(Step::Replace { item, stamp });
+            match self.transact(&steps, doing).await? {
+                Outcome::Done => return Ok(()),
+                Outcome::Refused(_) => self.wait(&mut round, doing).await?,
             }
-            let last = readable(read_position(stored), &doing)?;
-            let at = self.view_position().max(last.saturating_add(1));
-            Ok(Change::Write(encode(view, at, &doing)?, ()))
-        })
-        .await
+        }
     }
 
     async fn open_views(&self, list: Uuid, limit: usize, doing: &str) -> Result<Vec<View>, StoreError> {

@@ -190,6 +190,15 @@ mod tests {
             (views::UNFINISHED_OF, "USING INDEX job_open"),
             (views::COUNT_UNFINISHED_OF, "USING COVERING INDEX job_open"),
             (views::LIST, "USING INDEX job_by_project"),
+            (views::FURTHER, "SEARCH further_list USING PRIMARY KEY (list=? AND (created_at,search_id)<"),
+            (
+                views::FURTHER_UNFINISHED,
+                "SEARCH further_list USING PRIMARY KEY (list=? AND (created_at,search_id)>",
+            ),
+            (
+                views::FURTHER_ENDED,
+                "SEARCH further_list USING PRIMARY KEY (list=? AND (created_at,search_id)<",
+            ),
             (views::OPEN_IN_ORDER, "USING INDEX job_open (project_id=?"),
             (views::WRITTEN_IN_ORDER, "USING INDEX job_changed (changed_in=?"),
             (views::LAST_WRITTEN, "USING COVERING INDEX job_changed (changed_in=?)"),

@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 /// Each step takes the schema from the version of its index to the next.
-const MIGRATIONS: [&str; 20] = [
+const MIGRATIONS: [&str; 21] = [
     include_str!("schema.sql"),
     include_str!("by_project.sql"),
     include_str!("duplicates.sql"),
@@ -24,6 +24,7 @@ const MIGRATIONS: [&str; 20] = [
     include_str!("tables.sql"),
     include_str!("words.sql"),
     include_str!("originals.sql"),
+    include_str!("further_lists.sql"),
 ];
 
 /// The version that this code reads and writes (`PRAGMA user_version`).

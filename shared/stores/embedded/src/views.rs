@@ -29,8 +29,8 @@ impl WriteViews for Store {
 macro_rules! insert {
     ($on_conflict:literal) => {
         concat!(
-            "INSERT INTO job (search_id, revision, ended, created_at, job, project_id, changed_in, changed)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,
+            "INSERT INTO job (search_id, revision, ended, created_at, job, project_id, also_in, changed_in, changed)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?8, ?7,
                 (SELECT coalesce(max(changed), 0) + 1 FROM job WHERE changed_in = ?7))
              ON CONFLICT (search_id) DO ",
             $on_conflict
@@ -40,8 +40,8 @@ macro_rules! insert {
 
 pub(crate) const WRITE: &str = insert!(
     "UPDATE SET revision = excluded.revision, ended = excluded.ended, created_at = excluded.created_at,
-        job = excluded.job, project_id = excluded.project_id, changed_in = excluded.changed_in,
-        changed = excluded.changed
+        job = excluded.job, project_id = excluded.project_id, also_in = excluded.also_in,
+        changed_in = excluded.changed_in, changed = excluded.changed
      WHERE excluded.revision > job.revision"
 );
 
@@ -53,17 +53,31 @@ pub(crate) fn create(db: &Connection, view: &View) -> Result<(), Fault> {
 }
 
 fn put(db: &Connection, view: &View, sql: &str) -> Result<(), Fault> {
-    db.prepare_cached(sql)?.execute(params![
-        view.partition.to_string(),
+    let (partition, created_at) = (view.partition.to_string(), nanos(view.created_at));
+    let also_in = (!view.also_in.is_empty()).then(|| json(&view.also_in)).transpose()?;
+    let stored = db.prepare_cached(sql)?.execute(params![
+        partition,
         int(view.revision),
         view.ended,
-        nanos(view.created_at),
+        created_at,
         json(&view.body)?,
         view.list.to_string(),
         view.reported_in().to_string(),
+        also_in,
     ])?;
+    if stored == 0 {
+        return Ok(());
+    }
+    db.prepare_cached(LEAVE_LISTS)?.execute([&partition])?;
+    let mut join = db.prepare_cached(JOIN_LIST)?;
+    for list in view.further_lists() {
+        join.execute(params![list.to_string(), created_at, partition])?;
+    }
     Ok(())
 }
+
+const LEAVE_LISTS: &str = "DELETE FROM further_list WHERE search_id = ?1";
+const JOIN_LIST: &str = "INSERT INTO further_list (list, created_at, search_id) VALUES (?1, ?2, ?3)";
 
 #[async_trait]
 impl ReadViews for Store {
@@ -149,6 +163,32 @@ pub(crate) const UNFINISHED_OF: &str = "SELECT * FROM job WHERE project_id = ?1 
 pub(crate) const LIST: &str = "SELECT * FROM job WHERE project_id = ?1 AND (created_at, search_id) < (?2, ?3)
     ORDER BY created_at DESC, search_id DESC LIMIT ?4";
 
+/// Returns a query of the views for which a list is a further one.
+macro_rules! further {
+    ($condition:literal, $order:literal) => {
+        concat!(
+            "SELECT job.* FROM further_list CROSS JOIN job USING (search_id) WHERE list = ?1 AND ",
+            $condition,
+            " ORDER BY ",
+            $order,
+            " LIMIT ?4"
+        )
+    };
+}
+
+pub(crate) const FURTHER: &str = further!(
+    "(further_list.created_at, further_list.search_id) < (?2, ?3)",
+    "further_list.created_at DESC, further_list.search_id DESC"
+);
+pub(crate) const FURTHER_UNFINISHED: &str = further!(
+    "(further_list.created_at, further_list.search_id) > (?2, ?3) AND further_list.created_at < ?5 AND +ended = 0",
+    "further_list.created_at, further_list.search_id"
+);
+pub(crate) const FURTHER_ENDED: &str = further!(
+    "(further_list.created_at, further_list.search_id) < (?2, ?3) AND further_list.created_at < ?5 AND +ended = 1",
+    "further_list.created_at DESC, further_list.search_id DESC"
+);
+
 pub(crate) const OPEN_IN_ORDER: &str =
     "SELECT * FROM job WHERE project_id = ?1 AND ended = 0 AND (changed, search_id) > (?2, ?3)
     ORDER BY changed, search_id LIMIT ?4";
@@ -187,27 +227,28 @@ fn changed(
 }
 
 fn by_age(db: &Connection, meant: &AgeFilter, after: Option<Cursor>, count: usize) -> Result<Page, Fault> {
-    let (begin, in_all, in_one) = match meant.ended {
-        false => ((i64::MIN, String::new()), UNFINISHED, UNFINISHED_IN),
-        true => ((i64::MAX, AFTER_ALL.to_owned()), ENDED, ENDED_IN),
+    let (begin, in_all, in_one, further) = match meant.ended {
+        false => ((i64::MIN, String::new()), UNFINISHED, UNFINISHED_IN, FURTHER_UNFINISHED),
+        true => ((i64::MAX, AFTER_ALL.to_owned()), ENDED, ENDED_IN, FURTHER_ENDED),
     };
     let (created_at, partition) =
         after.map_or(begin, |after| (nanos(after.created_at), after.partition.to_string()));
     let (before, max) = (nanos(meant.before), limit(count.saturating_add(1)));
-    let found = match meant.list {
-        None => read(db, in_all, params![created_at, partition, before, max]),
-        Some(list) => read(db, in_one, params![created_at, partition, before, max, list.to_string()]),
+    let Some(list) = meant.list.map(|list| list.to_string()) else {
+        return Ok(Page::of(read(db, in_all, params![created_at, partition, before, max])?, count));
     };
-    Ok(Page::of(found?, count))
+    let own = read(db, in_one, params![created_at, partition, before, max, list])?;
+    let further = read(db, further, params![list, created_at, partition, max, before])?;
+    Ok(Page::of_both(own, further, meant.ended, count))
 }
 
 fn page(db: &Connection, list: Uuid, after: Option<Cursor>, count: usize) -> Result<Page, Fault> {
     // Without a cursor, after everything that can be stored.
     let (created_at, partition) = after
         .map_or((i64::MAX, String::new()), |after| (nanos(after.created_at), after.partition.to_string()));
-    let found =
-        read(db, LIST, params![list.to_string(), created_at, partition, limit(count.saturating_add(1))])?;
-    Ok(Page::of(found, count))
+    let (list, max) = (list.to_string(), limit(count.saturating_add(1)));
+    let read = |sql| read(db, sql, params![list, created_at, partition, max]);
+    Ok(Page::of_both(read(LIST)?, read(FURTHER)?, true, count))
 }
 
 fn read(db: &Connection, sql: &str, params: impl Params) -> Result<Vec<View>, Fault> {
@@ -222,11 +263,13 @@ fn read(db: &Connection, sql: &str, params: impl Params) -> Result<Vec<View>, Fa
 
 fn view(row: &Row<'_>) -> Result<View, Fault> {
     let text = |column| row.get::<_, String>(column);
+    let also_in: Option<String> = row.get("also_in")?;
     Ok(View {
         partition: parse("partition key", &text("search_id")?)?,
         revision: uint(row.get("revision")?),
         ended: row.get("ended")?,
         list: parse("list id", &text("project_id")?)?,
+        also_in: also_in.map(|lists| from_json(&lists)).transpose()?.unwrap_or_default(),
         created_at: timestamp(row.get("created_at")?),
         body: from_json(&text("job")?)?,
     })

@@ -90,6 +90,12 @@ pub(crate) fn wanted(sagas: SignedDuration, sessions: SignedDuration) -> Vec<Ind
         ),
         index(
             collections::VIEW,
+            "by_further_list",
+            doc! { view::FURTHER_LISTS: 1, view::CREATED_AT: -1, "_id": -1 },
+            doc! { "partialFilterExpression": { view::FURTHER_LISTS: { "$exists": true } } },
+        ),
+        index(
+            collections::VIEW,
             "changed",
             doc! { view::CHANGED_IN: 1, view::CHANGED_AT: 1, "_id": 1 },
             doc! {},

@@ -75,6 +75,8 @@ pub(crate) mod view {
     pub(crate) const ENDED: &str = "Ended";
     /// List that contains the view.
     pub(crate) const LIST: &str = "ProjectId";
+    /// Further lists that contain the view, an array. Absent if there are none.
+    pub(crate) const FURTHER_LISTS: &str = "AlsoIn";
     /// Creation time in nanoseconds, which determines the order.
     pub(crate) const CREATED_AT: &str = "CreatedAt";
     /// List whose readers are notified of changes.

@@ -3,7 +3,7 @@
 //! A document contains the view in one field, as the application wrote it, and separate fields for queries. Those keep
 //! the names of the first version.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use futures::TryStreamExt;
@@ -16,11 +16,11 @@ use uuid::Uuid;
 use crate::Mongo;
 use crate::error::CallError;
 use crate::names::collections;
-use crate::names::view::{CHANGED_AT, CHANGED_IN, CREATED_AT, ENDED, LIST};
+use crate::names::view::{CHANGED_AT, CHANGED_IN, CREATED_AT, ENDED, FURTHER_LISTS, LIST};
 use crate::pipeline::Statement;
 use crate::value::{
     Key, bool_field, count_field, int, int_field, literal, nanos, serde_field, some_of, timestamp, to_bson,
-    uuid_field,
+    uuid, uuid_field,
 };
 
 const ID: &str = "_id";
@@ -33,7 +33,7 @@ const BODY: &str = "Job";
 const MAX_WRITE_DELAY: u64 = 5 * 60;
 
 fn encode(view: &View) -> Result<Document, CallError> {
-    Ok(doc! {
+    let mut stored = doc! {
         ID: view.partition.key(),
         REVISION: int(view.revision),
         ENDED: view.ended,
@@ -41,7 +41,12 @@ fn encode(view: &View) -> Result<Document, CallError> {
         CREATED_AT: nanos(view.created_at),
         CHANGED_IN: view.reported_in().key(),
         BODY: to_bson(&view.body)?,
-    })
+    };
+    let further: Vec<Bson> = view.further_lists().map(|list| list.key()).collect();
+    if !further.is_empty() {
+        stored.insert(FURTHER_LISTS, further);
+    }
+    Ok(stored)
 }
 
 /// Returns the expression of a view with the cluster time of its write.
@@ -60,9 +65,19 @@ fn read(stored: &Document) -> Result<View, String> {
         revision: count_field(stored, REVISION)?,
         ended: bool_field(stored, ENDED)?,
         list: uuid_field(stored, LIST)?,
+        also_in: further_lists(stored)?,
         created_at: int_field(stored, CREATED_AT).map(timestamp)?,
         body: serde_field(stored, BODY)?,
     })
+}
+
+fn further_lists(stored: &Document) -> Result<BTreeSet<Uuid>, String> {
+    let wrong = || format!("its {FURTHER_LISTS} are not UUIDs");
+    match stored.get(FURTHER_LISTS) {
+        None => Ok(BTreeSet::new()),
+        Some(Bson::Array(lists)) => lists.iter().map(|list| uuid(list).ok_or_else(wrong)).collect(),
+        Some(_) => Err(wrong()),
+    }
 }
 
 /// Returns the filter and the update of an upsert that creates a view unless it exists.
@@ -121,10 +136,9 @@ impl ReadViews for Mongo {
         after: Option<Cursor>,
         limit: usize,
     ) -> Result<Page, StoreError> {
-        let (direction, beyond) = if meant.ended { (-1, "$lt") } else { (1, "$gt") };
+        let beyond = if meant.ended { "$lt" } else { "$gt" };
         let mut created = doc! { "$lt": nanos(meant.before) };
         let mut filter = doc! { ENDED: meant.ended };
-        filter.extend(meant.list.map(|list| (LIST.to_owned(), list.key())));
         if let Some(Cursor { created_at, partition }) = after {
             let created_at = nanos(created_at);
             // This condition bounds the scan of the index.
@@ -133,15 +147,7 @@ impl ReadViews for Mongo {
             filter.insert("$or", vec![doc! { CREATED_AT: { beyond: created_at } }, same_time]);
         }
         filter.insert(CREATED_AT, created);
-        let work = async {
-            let views = self.collection(collections::VIEW).await?;
-            let found = views
-                .find(filter)
-                .sort(doc! { CREATED_AT: direction, ID: direction })
-                .limit(int(limit.saturating_add(1)));
-            let found: Vec<Document> = found.await?.try_collect().await?;
-            Ok(Page::of(found.iter().map(decode).collect::<Result<_, _>>()?, limit))
-        };
+        let work = page(self, filter, meant.list, meant.ended, limit);
         self.call("listing views by their age".to_owned(), work).await
     }
 
@@ -174,19 +180,13 @@ impl ReadViews for Mongo {
     }
 
     async fn list(&self, list: Uuid, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError> {
-        let mut filter = doc! { LIST: list.key() };
+        let mut filter = Document::new();
         if let Some(Cursor { created_at, partition }) = after {
             let created_at = nanos(created_at);
             let same_time = doc! { CREATED_AT: created_at, ID: { "$lt": partition.key() } };
             filter.insert("$or", vec![doc! { CREATED_AT: { "$lt": created_at } }, same_time]);
         }
-        let work = async {
-            let views = self.collection(collections::VIEW).await?;
-            let found =
-                views.find(filter).sort(doc! { CREATED_AT: -1, ID: -1 }).limit(int(limit.saturating_add(1)));
-            let found: Vec<Document> = found.await?.try_collect().await?;
-            Ok(Page::of(found.iter().map(decode).collect::<Result<_, _>>()?, limit))
-        };
+        let work = page(self, filter, Some(list), true, limit);
         self.call(format!("listing the views of list {list}"), work).await
     }
 
@@ -245,6 +245,28 @@ fn beyond(at: u64, partition: Option<PartitionKey>) -> Document {
         filter.insert(CHANGED_AT, doc! { "$gte": number });
     }
     filter
+}
+
+/// Returns the views that match a filter, and that a list contains.
+async fn page(
+    mongo: &Mongo,
+    filter: Document,
+    list: Option<Uuid>,
+    latest_first: bool,
+    limit: usize,
+) -> Result<Page, CallError> {
+    let direction = if latest_first { -1 } else { 1 };
+    let views = mongo.collection(collections::VIEW).await?;
+    let found = async |also: Option<(&str, Uuid)>| -> Result<Vec<View>, CallError> {
+        let also = also.map(|(field, list)| (field.to_owned(), list.key()));
+        let filter: Document = also.into_iter().chain(filter.clone()).collect();
+        let sort = doc! { CREATED_AT: direction, ID: direction };
+        let found = views.find(filter).sort(sort).limit(int(limit.saturating_add(1))).await?;
+        found.map_err(CallError::from).and_then(async |stored: Document| decode(&stored)).try_collect().await
+    };
+    let Some(list) = list else { return Ok(Page::of(found(None).await?, limit)) };
+    let (own, further) = try_join(found(Some((LIST, list))), found(Some((FURTHER_LISTS, list)))).await?;
+    Ok(Page::of_both(own, further, latest_first, limit))
 }
 
 async fn in_order(

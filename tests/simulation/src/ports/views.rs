@@ -70,7 +70,7 @@ impl ReadViews for Port {
             let follows = |view: &View, after| (place(view.place()) < place(after)) == meant.ended;
             let mut views = world.views_that(is_stale, |view| {
                 view.ended == meant.ended
-                    && meant.list.is_none_or(|list| view.list == list)
+                    && meant.list.is_none_or(|list| view.is_in(list))
                     && view.created_at < meant.before
                     && after.is_none_or(|after| view.place() != after && follows(view, after))
             });
@@ -102,7 +102,7 @@ impl ReadViews for Port {
         let page = move |world: &mut World, is_stale| {
             let place = |cursor: Cursor| (cursor.created_at, cursor.partition);
             let follows = |view: &View| after.is_none_or(|after| place(view.place()) < place(after));
-            let mut items = world.views_that(is_stale, |view| view.list == list && follows(view));
+            let mut items = world.views_that(is_stale, |view| view.is_in(list) && follows(view));
             let more = items.len() > limit;
             items.truncate(limit);
             Page { next: items.last().filter(|_| more).map(View::place), items }

@@ -14,7 +14,6 @@ use outbox::{Key, View};
 use saga::{Advance, Decision, Engine, Event, Function, Recurrence, SAGA, Saga, Service, Source, System};
 use serde::{Deserialize, Serialize};
 use simulation::{Access, Bounds, Call, Change, CheckResult, Mode, Rest, Rng, Scene, Workload};
-use uuid::Uuid;
 
 const DESK: Queue = Queue::named("desk");
 
@@ -105,10 +104,7 @@ impl Saga for Question {
     }
 
     fn view(&self, partition: PartitionKey, state: &State) -> Option<View> {
-        let ended = self.ended_at(state).is_some();
-        let body = serde_json::to_value(state).ok()?;
-        let created_at = Timestamp::UNIX_EPOCH;
-        Some(View { partition, revision: 0, ended, list: Uuid::nil(), created_at, body })
+        View::of(partition, state, self.ended_at(state).is_some()).ok()
     }
 }
 

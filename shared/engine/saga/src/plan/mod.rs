@@ -142,6 +142,9 @@ pub enum PlanError {
     /// A message of the saga cannot be serialized as JSON.
     #[error("a message cannot be serialized: {0}")]
     Broken(String),
+    /// The saga's view is in more lists than [`outbox::MAX_FURTHER_LISTS`].
+    #[error("the view is in {0} further lists, more than {max}", max = outbox::MAX_FURTHER_LISTS)]
+    TooManyLists(usize),
     /// Another worker took the partition over and stored a change; only a new attempt can succeed.
     #[error("another worker has taken the partition over")]
     Overtaken,

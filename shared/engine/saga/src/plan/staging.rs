@@ -2,7 +2,7 @@
 
 use dedup::Tokens;
 use messages::{Body, Message, MessageId, PartitionKey, Payload, Queue, ReplyAddress, Token};
-use outbox::{Entry, Kind};
+use outbox::{Entry, Kind, MAX_FURTHER_LISTS};
 
 use super::PlanError;
 use super::draft::Draft;
@@ -56,7 +56,7 @@ impl<S: Saga> Draft<'_, S> {
                 self.add.push(Entry::message(&message, to, due_at)?);
             }
             Effect::Cancel { timer } => self.cancel_timer(&timer),
-            Effect::UpdateView => self.show(id, next),
+            Effect::UpdateView => self.show(id, next)?,
             Effect::Broken(why) => return Err(PlanError::Broken(why)),
         }
         Ok(())
@@ -96,14 +96,18 @@ impl<S: Saga> Draft<'_, S> {
 
     /// Adds the view. All views of one attempt have the same revision, so only the last one may stay, and views of
     /// earlier revisions are outdated.
-    fn show(&mut self, id: MessageId, next: &S::State) {
-        let Some(view) = self.saga.view(self.input.partition, next) else { return };
+    fn show(&mut self, id: MessageId, next: &S::State) -> Result<(), PlanError> {
+        let Some(view) = self.saga.view(self.input.partition, next) else { return Ok(()) };
+        if view.also_in.len() > MAX_FURTHER_LISTS {
+            return Err(PlanError::TooManyLists(view.also_in.len()));
+        }
         self.add.retain(|entry| entry.kind != Kind::View);
         let outbox = self.input.document.map_or(&[][..], |document| &document.outbox);
         let earlier = outbox.iter().filter(|entry| entry.kind == Kind::View && !entry.poisoned);
         self.cancel.extend(earlier.map(|entry| entry.id));
         let revision = self.input.document.map_or(0, |document| document.version) + 1;
         self.add.push(Entry::view(id, view.at_revision(revision), self.input.now));
+        Ok(())
     }
 
     /// Returns a token for an awaited message; `None` without a ledger. If there are too few tokens, the remaining

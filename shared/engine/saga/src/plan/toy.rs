@@ -135,14 +135,7 @@ impl Saga for Toy {
     fn view(&self, partition: PartitionKey, state: &State) -> Option<View> {
         let body = serde_json::to_value(state).ok()?;
         let ended = self.ended_at(state).is_some();
-        Some(View {
-            partition,
-            revision: 0,
-            ended,
-            list: Uuid::nil(),
-            created_at: Timestamp::UNIX_EPOCH,
-            body: serde_json::json!({ "state": body }),
-        })
+        Some(View::new(partition, serde_json::json!({ "state": body }), ended))
     }
 
     fn tokens(&self, events: &[&Event]) -> usize {

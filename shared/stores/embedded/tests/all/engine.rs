@@ -47,7 +47,7 @@ async fn error_names_operation_and_subject() -> TestResult {
     let depot = Depot::new();
     let partition = sample::partition(&*depot.host);
     depot.database().execute_batch(&format!(
-        "INSERT INTO job VALUES ('{partition}', 1, 0, 0, 'not JSON', '{partition}', NULL, 0)"
+        "INSERT INTO job VALUES ('{partition}', 1, 0, 0, 'not JSON', '{partition}', NULL, 0, NULL)"
     ))?;
     let error = depot.store.view(partition).await.unwrap_err();
     assert!(!error.is_retryable());
