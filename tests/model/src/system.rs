@@ -285,12 +285,12 @@ impl<S: Saga> System<S> {
 
     /// Returns the due entries of the outbox.
     pub(crate) fn due(&self) -> impl Iterator<Item = &Entry> {
-        self.outbox().filter(|entry| entry.is_due(NOW))
+        self.outbox().filter(|entry| entry.due_at <= NOW)
     }
 
     /// Returns the running timers.
     pub(crate) fn running(&self) -> impl Iterator<Item = &Entry> {
-        self.outbox().filter(|entry| !entry.is_due(NOW))
+        self.outbox().filter(|entry| entry.due_at > NOW)
     }
 
     /// Returns `true` if the partition's holder is still working.

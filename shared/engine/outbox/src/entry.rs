@@ -21,7 +21,7 @@ pub struct Entry {
     /// The time before which it is not performed; in the future for a timer. After a failure, the time of the first
     /// failure: the retry budget counts from here.
     pub due_at: Timestamp,
-    /// The number of failed or interrupted attempts since the entry was staged or requeued.
+    /// The number of failed attempts since the entry was staged or requeued.
     pub attempts: u32,
     /// The time of the next attempt after a failure.
     pub next_attempt_at: Timestamp,
@@ -102,15 +102,10 @@ impl Entry {
         self.ready_at().is_some_and(|ready| ready <= now)
     }
 
-    /// Returns `true` if the entry is due, claimed or not.
+    /// Returns `true` if the entry is due, claimed or not. For a worker that holds the partition and takes the effects
+    /// over that a crashed worker left.
     pub fn is_due(&self, now: Timestamp) -> bool {
         !self.poisoned && self.due_at.max(self.next_attempt_at) <= now
-    }
-
-    /// Returns `true` if a worker that holds the partition may repeat the entry, which another worker left. The first
-    /// claim may be taken over immediately, because its holder has probably crashed. Further claims last.
-    pub fn may_be_taken_over(&self, now: Timestamp) -> bool {
-        self.is_ready(now) || (self.attempts == 0 && self.is_due(now))
     }
 }
 

@@ -56,13 +56,13 @@ pub struct Settlement {
 }
 
 impl Settlement {
-    /// Takes an entry over from its worker, by a claim until `until`. It is stored before the entry is performed.
+    /// Takes an entry over from its worker, by a claim until `until`. It is stored before the entry is performed. The
+    /// next attempt follows only after this claim, also if the entry is taken over again.
     ///
     /// Otherwise every redelivery would repeat the effect while settling fails, and two sagas that answer each other
     /// would multiply their messages.
     pub fn takeover(entry: &Entry, until: Timestamp) -> Self {
-        let attempts = entry.attempts.saturating_add(1);
-        let keep = Entry { attempts, claimed_until: Some(until), ..entry.clone() };
+        let keep = Entry { next_attempt_at: until, claimed_until: Some(until), ..entry.clone() };
         Self { id: entry.id, claim: entry.claimed_until, keep: Some(keep) }
     }
 }
@@ -169,6 +169,14 @@ mod tests {
             entry = fail_at(&policy, &entry, at(*seconds), 0.0);
         }
         assert_eq!((entry.poisoned, entry.ready_at().is_none()), (poisoned, poisoned));
+    }
+
+    #[test]
+    fn takeover_keeps_retry_time() {
+        let late = at(172_800);
+        let taken = Settlement::takeover(&entry(), late).keep.unwrap();
+        assert!(!taken.is_due(at(172_799)) && taken.is_due(late) && taken.is_ready(late));
+        assert!(!fail_at(&Policy::default(), &taken, late, 0.0).poisoned, "it fails for the first time");
     }
 
     #[test]

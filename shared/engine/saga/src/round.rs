@@ -8,7 +8,7 @@
 //! already processed, and which attempt has finished and kept its claim, so that the next one need not wait for the
 //! lease.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dedup::{Admission, AdmittedClaim, Claim, Release, ledger};
 use futures::future::{join, join_all};
@@ -499,8 +499,12 @@ impl<S: Saga> Runner<S> {
         let now = self.ports.host.now();
         // The calls are independent. If a worker dies after the release and before the settlement, the entries stay in
         // the outbox and are performed again.
-        let release =
-            |planned: &PlannedAttempt<'_, S>| planned.plan.releases_claim.then(|| planned.release(now));
+        let release = |planned: &PlannedAttempt<'_, S>| {
+            let release = planned.plan.releases_claim.then(|| planned.release(now))?;
+            // The tokens stay for the redelivery, which takes the entries over.
+            let is_left = taken_over.is_err() && !planned.plan.takeovers.is_empty();
+            Some(if is_left { Release { remove: BTreeSet::new(), ended: false, ..release } } else { release })
+        };
         let releases: Vec<Option<Release>> = stored.iter().map(release).collect();
         self.count_calls(releases.iter().flatten().count() + usize::from(!settlements.is_empty()));
         let released = join_all(releases.iter().map(async |release| match release {

@@ -291,8 +291,7 @@ impl<'a, S: Saga> Draft<'a, S> {
         let left =
             self.input.document.filter(|_| self.recovered).map_or(&[][..], |document| &document.outbox);
         left.iter()
-            .filter(|entry| !self.cancel.contains(&entry.id) && entry.kind != Kind::View)
-            .filter(|entry| entry.may_be_taken_over(self.input.now))
+            .filter(|entry| !self.cancel.contains(&entry.id) && is_immediate(entry, self.input.now))
             .map(|entry| Settlement::takeover(entry, self.input.claim_until))
             .collect()
     }
