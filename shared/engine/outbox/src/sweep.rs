@@ -47,7 +47,7 @@ pub type ClaimedEntries = Result<Vec<EntryResult>, StoreError>;
 pub enum UnreadableAction {
     /// Marks it as exhausted, for this reason; sweeps ignore it.
     Poison(String),
-    /// Makes it due again at this time if it is exhausted. Otherwise it is due already, and may be claimed.
+    /// Makes it due again at this time, unless a sweep finds it anyway: such an entry may be claimed.
     Requeue(Timestamp),
     /// Deletes it.
     Delete,

@@ -150,8 +150,8 @@ impl Entries {
     /// Applies an action to an entry that cannot be read. Returns `false` if there is none.
     pub(crate) fn resolve(&mut self, id: &str, action: &UnreadableAction) -> bool {
         let is_meant = |entry: &StoredEntry| {
-            let is_open = entry.is_poisoned || !matches!(action, UnreadableAction::Requeue(_));
-            entry.id == id && is_open && entry.entry().is_err()
+            let may_apply = entry.ready_at.is_none() || !matches!(action, UnreadableAction::Requeue(_));
+            entry.id == id && may_apply && entry.entry().is_err()
         };
         let Some(index) = self.0.iter().position(is_meant) else { return false };
         let entry = &mut self.0[index];

@@ -225,7 +225,7 @@ fn resolve_unreadable(
         UnreadableAction::Requeue(now) => db
             .prepare_cached(
                 "UPDATE outbox SET poisoned = 0, claimed_until = NULL, ready_at = ?3
-                WHERE owner = ?1 AND seq = ?2 AND poisoned = 1",
+                WHERE owner = ?1 AND seq = ?2 AND ready_at IS NULL",
             )?
             .execute(params![of, seq, nanos(*now)])?,
         UnreadableAction::Delete => db

@@ -149,8 +149,8 @@ pub(crate) fn resolve_unreadable(location: &EntryLocation, action: &UnreadableAc
         }
         UnreadableAction::Poison(why) => changed(is_selected, entry::poisoned(why)),
         UnreadableAction::Requeue(now) => {
-            let is_exhausted = doc! { "$eq": [format!("$$this.{}", entry::POISONED), true] };
-            changed(doc! { "$and": [is_selected, is_exhausted] }, entry::requeued(*now))
+            let is_found = doc! { "$isNumber": format!("$$this.{}", entry::READY_AT) };
+            changed(doc! { "$and": [is_selected, { "$not": [is_found] }] }, entry::requeued(*now))
         }
     };
     Statement {
