@@ -69,7 +69,8 @@ impl Dispatcher {
         }
     }
 
-    /// Writes all views in one call.
+    /// Writes all views in one call. If a store refuses it permanently, it may refuse only one of the views, so each is
+    /// then written alone.
     async fn write_views<'a>(&self, entries: &'a [Entry]) -> Vec<(&'a Entry, Result<(), Failure>)> {
         let mut results = Vec::new();
         let (mut readable, mut views) = (Vec::new(), Vec::new());
@@ -85,7 +86,17 @@ impl Dispatcher {
         if !views.is_empty() {
             self.reporter.measure(Metric::STORAGE_CALLS, 1);
             let written = self.views.write(&views).await.map_err(|error| store_failure(&error));
-            results.extend(readable.into_iter().map(|entry| (entry, written.clone())));
+            let is_refused = written.as_ref().is_err_and(|failure| failure.permanent);
+            for (entry, view) in readable.into_iter().zip(&views) {
+                let written = match is_refused && views.len() > 1 {
+                    true => {
+                        let alone = self.views.write(std::slice::from_ref(view)).await;
+                        alone.map_err(|error| store_failure(&error))
+                    }
+                    false => written.clone(),
+                };
+                results.push((entry, written));
+            }
         }
         results
     }
