@@ -148,6 +148,14 @@ pub fn ended(host: &dyn Host, at: Timestamp) -> Content {
     Content { ended_at: Some(at), ..with_state(host, json!(state)) }
 }
 
+/// Returns the list of a sample.
+///
+/// # Errors
+/// Returns an error if the content has another state.
+pub fn list_of(content: &Content) -> Result<Uuid, serde_json::Error> {
+    serde_json::from_value::<State>(content.state.value().clone()).map(|state| state.list)
+}
+
 /// Returns the content of a partition with any state.
 pub fn with_state(host: &dyn Host, state: Value) -> Content {
     Content {

@@ -465,11 +465,12 @@ pub async fn document_overrides_an_older_view(ports: &Ports<'_>) -> CheckResult 
     let created = sample::persist(partition, None, sample::content(ports.host, "documented"));
     ports.documents.persist(&[created], now).await?;
     assert_eq!(seen().await?, Some((1, false)), "no view was written yet");
-    let list = ports.host.fresh_id();
+    let end = sample::ended(ports.host, now);
+    let list = sample::list_of(&end)?;
     let written = |revision, ended| View { list, ..sample::view(ports.host, partition, revision, ended) };
     ports.write.write(&[written(0, false)]).await?;
     assert_eq!(seen().await?, Some((1, false)), "what was written is older than the document");
-    let ended = sample::persist(partition, Some(1), sample::ended(ports.host, now));
+    let ended = sample::persist(partition, Some(1), end);
     ports.documents.persist(&[ended], now).await?;
     assert_eq!(seen().await?, Some((2, true)));
     assert_eq!(revisions(&listed(ports, list).await?), [(partition, 2)], "in a list too");
@@ -483,15 +484,13 @@ pub async fn document_overrides_an_older_view(ports: &Ports<'_>) -> CheckResult 
 /// A list shows its written view; reading it directly is an error.
 pub async fn unreadable_document_does_not_hide_a_list(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
-    let list = ports.host.fresh_id();
     let (foreign, sound) = (sample::partition(ports.host), sample::partition(ports.host));
+    let readable = sample::content(ports.host, "sound");
+    let list = sample::list_of(&readable)?;
     let written = |partition| View { list, ..sample::view(ports.host, partition, 0, false) };
     ports.write.write(&[written(foreign), written(sound)]).await?;
     let content = sample::with_state(ports.host, json!("not a state of this saga"));
-    let documents = [
-        sample::persist(foreign, None, content),
-        sample::persist(sound, None, sample::content(ports.host, "sound")),
-    ];
+    let documents = [sample::persist(foreign, None, content), sample::persist(sound, None, readable)];
     ports.documents.persist(&documents, now).await?;
     assert_eq!(revisions(&listed(ports, list).await?), [(sound, 1), (foreign, 0)]);
     let unfinished = ports.views.unfinished().await?;

@@ -29,7 +29,8 @@ pub struct View {
     /// The list that it belongs to, such as that of a customer. Its readers are notified of changes.
     pub list: Uuid,
     /// Further lists that contain it, such as those of the ordered products, at most [`MAX_FURTHER_LISTS`]. They are
-    /// read in pages, and their readers are not notified.
+    /// read in pages, and their readers are not notified. DynamoDB stores a copy for each of them, and limits all of
+    /// them together to 4 MiB.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub also_in: BTreeSet<Uuid>,
     /// Its position in the list, the latest first.
@@ -221,6 +222,8 @@ impl Page {
             if latest_first {
                 own.reverse();
             }
+            // A view may have moved from one list to the other between the queries.
+            own.dedup_by_key(|view| view.partition);
         }
         Self::of(own, limit)
     }

@@ -67,13 +67,16 @@ impl<S: Saga> Views<S> {
         Ok(views)
     }
 
-    /// Returns up to `limit` views of a list, the latest first, after a cursor or from the beginning.
+    /// Returns up to `limit` views that a list contains, the latest first, after a cursor or from the beginning. A page
+    /// is short if the documents of views show that they have left the list.
     ///
     /// # Errors
     /// As [`Views::view`].
     pub async fn list(&self, list: Uuid, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError> {
         let Page { items, next } = self.written.list(list, after, limit).await?;
-        Ok(Page { items: self.refresh(items).await?, next })
+        let mut items = self.refresh(items).await?;
+        items.retain(|view| view.is_in(list));
+        Ok(Page { items, next })
     }
 
     /// Returns up to `limit` views that match both filters, after a cursor or from the beginning; see
@@ -91,7 +94,10 @@ impl<S: Saga> Views<S> {
     ) -> Result<Page, StoreError> {
         let Page { items, next } = self.written.matching(meant, fields, after, limit).await?;
         let mut items = self.refresh(items).await?;
-        items.retain(|view| view.ended == meant.ended && fields.matches(&view.body));
+        items.retain(|view| {
+            let is_listed = meant.list.is_none_or(|list| view.is_in(list));
+            is_listed && view.ended == meant.ended && fields.matches(&view.body)
+        });
         Ok(Page { items, next })
     }
 

@@ -24,6 +24,7 @@
 //! | `session#SESSION` | a committed session with its outbox, or the tombstone of an abandoned one |
 //! | `record#LENGTH#KIND#ID` | a record of the application |
 //! | `view#PARTITION` | a view |
+//! | `view_in#LIST#PARTITION` | the copy of a view in a further list |
 //! | `failure#ID`, `operation#ID`, `running`, `act#ID` | failures, operations, the lock of the running one, audit entries |
 //! | `history#ID` | decisions about messages of one partition |
 //!

@@ -55,8 +55,9 @@ pub(crate) fn encode(view: &View, at: u64, doing: &str) -> Result<Item, StoreErr
     if !view.ended {
         item::set(&mut item, OPEN.partition, text(view.list.to_string()));
     }
-    if !view.also_in.is_empty() {
-        item::set(&mut item, FURTHER_LISTS, item::json(&view.also_in, doing)?);
+    let further: Vec<Uuid> = view.further_lists().collect();
+    if !further.is_empty() {
+        item::set(&mut item, FURTHER_LISTS, item::json(&further, doing)?);
     }
     Ok(item)
 }
@@ -66,6 +67,11 @@ pub(crate) fn creation(view: &View, at: u64, doing: &str) -> Result<Vec<Step>, S
     let item = encode(view, at, doing)?;
     let copies: Vec<Step> = copies(view, &item).map(Step::Put).collect();
     Ok([vec![Step::Create(item)], copies].concat())
+}
+
+/// Returns the partition of a list's copies in the index, which earlier versions do not read.
+fn copies_of(list: Uuid) -> String {
+    format!("in#{list}")
 }
 
 fn key_of_copy(list: Uuid, partition: PartitionKey) -> String {
@@ -83,7 +89,7 @@ fn copies(view: &View, item: &Item) -> impl Iterator<Item = Item> {
         for (name, value) in [
             (KEY, key_of_copy(list, view.partition)),
             (PARTITION, view.partition.to_string()),
-            (LISTED.partition, list.to_string()),
+            (LISTED.partition, copies_of(list)),
         ] {
             item::set(&mut copy, name, text(value));
         }
@@ -225,7 +231,7 @@ impl ReadViews for Dynamo {
         let descending = meant.ended;
         let scan = match meant.list {
             None => Scan { index: TIME, partitions: shards(kind(meant.ended)), descending },
-            Some(list) => Scan { index: LISTED, partitions: vec![list.to_string()], descending },
+            Some(list) => listed(list, descending),
         };
         // A position at this time is longer, so it sorts after this and is not included.
         let range = Range::all().until(sortable(meant.before));
@@ -247,7 +253,7 @@ impl ReadViews for Dynamo {
 
     async fn list(&self, list: Uuid, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError> {
         let doing = format!("reading list {list} of views");
-        let scan = Scan { index: LISTED, partitions: vec![list.to_string()], descending: true };
+        let scan = listed(list, true);
         let range = bounded(Range::all(), after, true);
         let read = |item: &Item| decode(item, &doing).map(Some);
         Ok(Page::of(self.items(&scan, range, limit.saturating_add(1), &doing, read).await?, limit))
@@ -290,6 +296,11 @@ impl ReadViews for Dynamo {
     fn settled(&self, at: u64) -> u64 {
         at.saturating_sub(MAX_DELAY)
     }
+}
+
+/// Returns the scan of the views that a list contains.
+fn listed(list: Uuid, descending: bool) -> Scan {
+    Scan { index: LISTED, partitions: vec![list.to_string(), copies_of(list)], descending }
 }
 
 fn bounded(range: Range, after: Option<Cursor>, descending: bool) -> Range {

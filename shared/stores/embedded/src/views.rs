@@ -54,7 +54,8 @@ pub(crate) fn create(db: &Connection, view: &View) -> Result<(), Fault> {
 
 fn put(db: &Connection, view: &View, sql: &str) -> Result<(), Fault> {
     let (partition, created_at) = (view.partition.to_string(), nanos(view.created_at));
-    let also_in = (!view.also_in.is_empty()).then(|| json(&view.also_in)).transpose()?;
+    let further: Vec<Uuid> = view.further_lists().collect();
+    let also_in = (!further.is_empty()).then(|| json(&further)).transpose()?;
     let stored = db.prepare_cached(sql)?.execute(params![
         partition,
         int(view.revision),
@@ -70,7 +71,7 @@ fn put(db: &Connection, view: &View, sql: &str) -> Result<(), Fault> {
     }
     db.prepare_cached(LEAVE_LISTS)?.execute([&partition])?;
     let mut join = db.prepare_cached(JOIN_LIST)?;
-    for list in view.further_lists() {
+    for list in further {
         join.execute(params![list.to_string(), created_at, partition])?;
     }
     Ok(())
