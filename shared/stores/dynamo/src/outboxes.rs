@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use messages::{PartitionKey, SessionId, StoreError};
 use outbox::{
@@ -17,7 +17,7 @@ use crate::item::{self, Item, readable};
 use crate::listing::{Range, Scan};
 use crate::names::attributes::KEY;
 use crate::names::{POISONED, READY, shards, sortable};
-use crate::store::CONCURRENT;
+use crate::store::{CONCURRENT, make_all};
 use crate::update::{Change, Knowledge};
 
 pub(crate) const SAGA: &str = "saga";
@@ -139,7 +139,7 @@ impl SweepOutbox for Outbox {
     async fn settle(&self, settlements: &[(Owner, Vec<Settlement>)]) -> Result<(), StoreError> {
         let settled: Vec<_> =
             settlements.iter().map(|(owner, some)| self.store.settle_one(*owner, some)).collect();
-        stream::iter(settled).buffered(CONCURRENT).try_collect().await
+        make_all(settled).await
     }
 
     async fn resolve_unreadable(&self, place: &str, treatment: &UnreadableAction) -> Result<(), StoreError> {

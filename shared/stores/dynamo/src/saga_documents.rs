@@ -13,7 +13,7 @@ use crate::error::MalformedItem;
 use crate::item::{self, Item, nanos, number, readable};
 use crate::names::attributes::{CONTENT, KEEP_UNTIL, VERSION};
 use crate::outboxes::{SAGA, key};
-use crate::store::CONCURRENT;
+use crate::store::{CONCURRENT, make_all};
 use crate::update::{Change, Knowledge};
 
 fn version(stored: &Item) -> Result<u64, MalformedItem> {
@@ -59,7 +59,7 @@ impl WriteDocuments for Dynamo {
     async fn settle(&self, settlements: &[(PartitionKey, Vec<Settlement>)]) -> Result<(), StoreError> {
         let settled: Vec<_> =
             settlements.iter().map(|(id, some)| self.settle_one(Owner::Saga(*id), some)).collect();
-        stream::iter(settled).buffered(CONCURRENT).try_collect().await
+        make_all(settled).await
     }
 }
 

@@ -10,6 +10,7 @@ use aws_sdk_dynamodb::types::{KeysAndAttributes, ReturnValuesOnConditionCheckFai
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
+use futures::{StreamExt, stream};
 use jiff::SignedDuration;
 use messages::{Host, StoreError, naming};
 use saga::Stores;
@@ -28,6 +29,14 @@ const MAX_BATCH: usize = 100;
 pub(crate) const ROUNDS: u32 = 20;
 /// The maximum number of concurrent calls for the items of one call of a port.
 pub(crate) const CONCURRENT: usize = 16;
+
+/// Makes all calls, and returns the first error after the last of them. A refused item does not stop the others.
+pub(crate) async fn make_all(
+    calls: Vec<impl Future<Output = Result<(), StoreError>> + Send>,
+) -> Result<(), StoreError> {
+    let answers: Vec<Result<(), StoreError>> = stream::iter(calls).buffered(CONCURRENT).collect().await;
+    answers.into_iter().collect()
+}
 
 /// Settings of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]

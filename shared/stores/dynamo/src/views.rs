@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use async_trait::async_trait;
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::try_join;
-use futures::{StreamExt, TryStreamExt, stream};
 use messages::{PartitionKey, StoreError};
 use outbox::{AgeFilter, Cursor, Page, ReadViews, View, ViewPosition, WriteViews};
 use uuid::Uuid;
@@ -19,7 +18,7 @@ use crate::item::{self, Item, nanos, number, readable, text};
 use crate::listing::{Range, Scan};
 use crate::names::attributes::{CONTENT, CREATED, ENDED, FURTHER_LISTS, KEY, LIST, PARTITION, REVISION};
 use crate::names::{CHANGED, LISTED, OPEN, TIME, position, shard, shards, sortable};
-use crate::store::CONCURRENT;
+use crate::store::make_all;
 use crate::transaction::{Outcome, Step};
 use crate::update::{Change, Knowledge};
 
@@ -208,7 +207,7 @@ impl Dynamo {
 impl WriteViews for Dynamo {
     async fn write(&self, views: &[View]) -> Result<(), StoreError> {
         let writes: Vec<_> = views.iter().map(|view| self.write_view(view)).collect();
-        stream::iter(writes).buffered(CONCURRENT).try_collect().await
+        make_all(writes).await
     }
 }
 

@@ -1,11 +1,16 @@
 //! Lost, repeated and throttled calls.
 
+use std::error::Error;
+
 use aws_sdk_dynamodb::Client;
 use backend::SystemHost;
 use futures::future::try_join_all;
 use messages::{Host, StoreError};
 use outbox::records::RecordRead;
-use outbox::{CommitOutcome, CommitSession, Key, ReadRecords, SessionRecord, Write};
+use outbox::{
+    CommitOutcome, CommitSession, InspectOutbox, Key, Owner, ReadRecords, SessionRecord, Settlement,
+    SweepOutbox, Write,
+};
 use saga::{Persist, PersistOutcome, ReadDocuments, WriteDocuments};
 use serde_json::json;
 use servers::amazon::{Service, config_at};
@@ -161,6 +166,37 @@ async fn limits_are_checked_before_the_call() {
     let error = store.persist(&[write], SystemHost.now()).await.unwrap_err();
     assert!(!error.is_retryable() && error.chain().contains("bytes for an item"), "{}", error.chain());
     assert_eq!(server.requests(), 0);
+}
+
+/// A settlement that exceeds the size of its item is refused. Others of the call are stored.
+#[tokio::test]
+async fn refused_settlement_does_not_affect_others() -> TestResult {
+    with_store(|store| async move {
+        let now = sample::now(&SystemHost);
+        let stored = async |content| -> Result<(Owner, Settlement), Box<dyn Error + Send + Sync>> {
+            let partition = sample::partition(&SystemHost);
+            let entry = sample::entry(&SystemHost, partition, now)?;
+            let write = sample::persist(partition, None, content);
+            store.persist(&[Persist { add: vec![entry.clone()], ..write }], now).await?;
+            Ok((Owner::Saga(partition), Settlement { id: entry.id, claim: None, keep: Some(entry) }))
+        };
+        let large = sample::with_state(&SystemHost, json!("x".repeat(407_500)));
+        let (large, mut failed) = stored(large).await?;
+        failed.keep.as_mut().unwrap().error = Some("e".repeat(2_000));
+        let mut settlements = vec![(large, vec![failed])];
+        // More than the calls that are made concurrently.
+        for _ in 0..20 {
+            let (owner, performed) = stored(sample::content(&SystemHost, "small")).await?;
+            settlements.push((owner, vec![Settlement { keep: None, ..performed }]));
+        }
+        let outbox = store.saga_outbox();
+        let error = outbox.settle(&settlements).await.unwrap_err();
+        assert!(error.chain().contains("bytes for an item"), "{}", error.chain());
+        let left: Vec<_> = outbox.pending(None, 100).await?.into_iter().map(|of| of.owner).collect();
+        assert_eq!(left, [Some(large)]);
+        Ok(())
+    })
+    .await
 }
 
 /// Under load, a server may create the table and answer after the time limit.
