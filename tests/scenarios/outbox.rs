@@ -15,8 +15,8 @@ use imports::queues::{CONTROL, EVENTS, SAGA, UPLOADS};
 use imports::{Deadlines, ImportEvent, JobState, ProjectId, SearchId, SearchImport};
 use jiff::{SignedDuration, Timestamp};
 use messages::{
-    AttemptId, Disposition, Host, Message, MessageId, Outgoing, PartitionKey, Payload, ReceiveMessages,
-    SendError, SendMessages, SessionId, StoreError, Token,
+    AttemptId, Consumer, Disposition, Host, Message, MessageId, Outgoing, PartitionKey, Payload,
+    ReceiveMessages, SendError, SendMessages, SessionId, StoreError, Token,
 };
 use outbox::dispatch::SweepOutcome;
 use outbox::session::{CommitError, Options, Ports, SessionStatus, SettleSession, SettleSessions};
@@ -337,12 +337,7 @@ impl SendMessages for HalfAMinute {
 #[tokio::test]
 async fn sweep_claims_nothing_after_deadline() {
     let world = World::new();
-    let ports = crashing_ports(&world);
-    for _ in 0..3 {
-        let mut session = session(&world, &ports, &Options::default());
-        session.stage(message(&world, 1), EVENTS).unwrap();
-        session.commit().await.unwrap();
-    }
+    left_messages(&world, 3).await;
     let function = &world.functions.dispatch_outbox;
     let send = Arc::new(HalfAMinute(world.host.clone()));
     let policy = Policy { batch: 1, ..function.dispatcher.policy };
@@ -354,6 +349,87 @@ async fn sweep_claims_nothing_after_deadline() {
         assert_eq!(swept, SweepOutcome { entries, to_the_end: false }, "{seconds}");
     }
     assert_eq!(slow.sweep(None).await.unwrap(), SweepOutcome { entries: 1, to_the_end: true });
+}
+
+/// A slow queue whose calls another sweep interrupts.
+struct InterruptedQueue {
+    host: Arc<ManualHost>,
+    other: DispatchOutbox,
+    sent: Mutex<Vec<MessageId>>,
+}
+
+#[async_trait]
+impl SendMessages for InterruptedQueue {
+    async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
+        self.host.advance(Duration::from_secs(30));
+        self.other.sweep(None).await.unwrap();
+        self.sent.lock().unwrap().extend(messages.iter().map(|message| message.id));
+        messages.iter().map(|_| Ok(())).collect()
+    }
+}
+
+/// Commits sessions whose single message is left to the outbox.
+async fn left_messages(world: &World, count: usize) -> BTreeSet<MessageId> {
+    let ports = crashing_ports(world);
+    let mut ids = BTreeSet::new();
+    for _ in 0..count {
+        let mut session = session(world, &ports, &Options::default());
+        let message = message(world, 1);
+        session.stage(message.clone(), EVENTS).unwrap();
+        session.commit().await.unwrap();
+        ids.insert(message.id);
+    }
+    ids
+}
+
+/// Returns the function with this queue, and with one call to it at a time.
+fn dispatch_with(world: &World, send: Arc<dyn SendMessages>) -> DispatchOutbox {
+    let function = &world.functions.dispatch_outbox;
+    let policy = Policy { sends: 1, ..function.dispatcher.policy };
+    let dispatcher = Dispatcher { send, policy, ..function.dispatcher.clone() };
+    DispatchOutbox { dispatcher, ..function.clone() }
+}
+
+/// The function would be stopped before it settles the entries that a slow queue has taken, and the oldest entries
+/// would be sent again by every sweep.
+#[tokio::test]
+async fn slow_sweep_settles_what_it_sent_and_gives_rest_back() {
+    let world = World::new();
+    left_messages(&world, 25).await;
+    let slow = dispatch_with(&world, Arc::new(HalfAMinute(world.host.clone())));
+    for entries in [10, 10, 5] {
+        let deadline = world.host.now() + Duration::from_secs(20);
+        let swept = slow.sweep(Some(deadline)).await.unwrap();
+        assert_eq!(swept, SweepOutcome { entries, to_the_end: false });
+    }
+    assert_eq!(slow.sweep(None).await.unwrap(), SweepOutcome { entries: 0, to_the_end: true });
+}
+
+#[tokio::test]
+async fn slow_sweep_without_deadline_sends_nothing_that_another_took_over() {
+    let world = World::new();
+    let ids = left_messages(&world, 120).await;
+    let other = world.functions.dispatch_outbox.clone();
+    let queue = Arc::new(InterruptedQueue { host: world.host.clone(), other, sent: Mutex::new(Vec::new()) });
+    dispatch_with(&world, queue.clone()).sweep(None).await.unwrap();
+    let mut sent = queue.sent.lock().unwrap().clone();
+    sent.extend(arrived(&world).await);
+    assert_eq!(sent.len(), ids.len());
+    assert_eq!(BTreeSet::from_iter(sent), ids);
+}
+
+#[tokio::test]
+async fn control_message_waits_for_next_invocation_if_deadline_is_near() {
+    let world = World::new();
+    left_messages(&world, 1).await;
+    let received = world.take(&CONTROL).await;
+    let function = &world.functions.dispatch_outbox;
+    let answers = function.consume(&deliveries(&received), Some(world.host.now())).await;
+    let [Disposition::Retry { after, .. }] = answers.as_slice() else { panic!("{answers:?}") };
+    assert_eq!(*after, Duration::ZERO);
+    assert_eq!(arrived(&world).await, []);
+    assert_eq!(function.consume(&deliveries(&received), None).await, [Disposition::Acknowledge]);
+    assert_eq!(arrived(&world).await.len(), 1);
 }
 
 /// The ledger deletes the item of a partition after 30 idle days, and with it the tokens that its document expects. The

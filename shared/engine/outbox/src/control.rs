@@ -56,13 +56,17 @@ impl DispatchOutbox {
         dispatch::sweep(&stores, &self.dispatcher, deadline).await
     }
 
-    async fn consume_one(&self, delivery: &Delivery) -> Disposition {
+    async fn consume_one(&self, delivery: &Delivery, deadline: Option<Timestamp>) -> Disposition {
         let reporter = self.dispatcher.reporter.started_now().with_receive_count(delivery.receive_count);
         let (message, look) = match reporter.read(delivery, read) {
             Ok(read) => read,
             Err(refused) => return refused,
         };
-        match self.settle(&message, &look).await {
+        if reporter.host.is_past(deadline) {
+            let reason = "the function's deadline is near".to_owned();
+            return reporter.retry(&message, Backoff::NONE, delivery.receive_count, reason);
+        }
+        match self.settle(&message, &look, deadline).await {
             Ok(why) => {
                 reporter.note(Some(&message), Verdict::Handled, why);
                 Disposition::Acknowledge
@@ -71,9 +75,14 @@ impl DispatchOutbox {
         }
     }
 
-    async fn settle(&self, message: &Message, look: &SettleSession) -> Result<&'static str, Error> {
+    async fn settle(
+        &self,
+        message: &Message,
+        look: &SettleSession,
+        deadline: Option<Timestamp>,
+    ) -> Result<&'static str, Error> {
         match self.sessions.find(look.session_id).await? {
-            SessionStatus::Committed => self.dispatch(look).await,
+            SessionStatus::Committed => self.dispatch(look, deadline).await,
             SessionStatus::Tombstone => Ok("the session was abandoned before"),
             SessionStatus::Nothing => match next_check(look) {
                 Some((delay, next)) => {
@@ -82,35 +91,46 @@ impl DispatchOutbox {
                     send_one(self.dispatcher.send.as_ref(), &control, CONTROL, delay).await?;
                     Ok("the session is not committed yet; looking again later")
                 }
-                None => self.abandon(look).await,
+                None => self.abandon(look, deadline).await,
             },
         }
     }
 
-    async fn abandon(&self, look: &SettleSession) -> Result<&'static str, Error> {
+    async fn abandon(
+        &self,
+        look: &SettleSession,
+        deadline: Option<Timestamp>,
+    ) -> Result<&'static str, Error> {
         match self.sessions.abandon(look.session_id, self.dispatcher.reporter.host.now()).await? {
             // The session was committed just before it would have been abandoned.
-            SessionStatus::Committed => self.dispatch(look).await,
+            SessionStatus::Committed => self.dispatch(look, deadline).await,
             SessionStatus::Tombstone | SessionStatus::Nothing => {
                 Ok("the session took too long to commit and is abandoned")
             }
         }
     }
 
-    async fn dispatch(&self, look: &SettleSession) -> Result<&'static str, Error> {
-        let owner = Owner::Session(look.session_id);
-        let taken = self.dispatcher.dispatch_records(self.session_outbox.as_ref(), &[owner]).await?;
+    async fn dispatch(
+        &self,
+        look: &SettleSession,
+        deadline: Option<Timestamp>,
+    ) -> Result<&'static str, Error> {
+        let (owner, store) = (Owner::Session(look.session_id), self.session_outbox.as_ref());
+        let taken = self.dispatcher.dispatch_records(store, &[owner], deadline).await?;
         taken.error.map_or(Ok(()), Err)?;
-        Ok("the session is committed; its messages are sent")
+        Ok(match taken.given_back {
+            0 => "the session is committed; its messages are sent",
+            _ => "the session is committed; the next sweep sends the rest of its messages",
+        })
     }
 }
 
 #[async_trait]
 impl Consumer for DispatchOutbox {
-    async fn consume(&self, batch: &[Delivery], _: Option<Timestamp>) -> Vec<Disposition> {
+    async fn consume(&self, batch: &[Delivery], deadline: Option<Timestamp>) -> Vec<Disposition> {
         let mut answers = Vec::with_capacity(batch.len());
         for delivery in batch {
-            answers.push(self.consume_one(delivery).await);
+            answers.push(self.consume_one(delivery, deadline).await);
         }
         answers
     }

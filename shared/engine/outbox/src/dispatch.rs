@@ -134,8 +134,9 @@ impl Dispatcher {
         results
     }
 
-    /// Claims, performs and settles the ready entries of some records, each step in one call. Unreadable entries are
-    /// set aside and do not stop the others.
+    /// Claims the ready entries of some records in one call, then performs and settles them in parts. After `deadline`,
+    /// or shortly before the claim ends, it performs no further part and gives the claims of the rest back. At least one
+    /// part is performed. Unreadable entries are set aside and do not stop the others.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable. Later failures are part of the result: entries that were performed
@@ -144,10 +145,12 @@ impl Dispatcher {
         &self,
         store: &dyn SweepOutbox,
         owners: &[Owner],
+        deadline: Option<Timestamp>,
     ) -> Result<DispatchOutcome, StoreError> {
         let now = self.reporter.host.now();
         self.reporter.measure(Metric::STORAGE_CALLS, 1);
-        let claimed = store.claim_due(owners, now, self.claim_until(now)).await?;
+        let claimed_until = self.claim_until(now);
+        let claimed = store.claim_due(owners, now, claimed_until).await?;
         let (mut taken, mut entries) = (DispatchOutcome::default(), Vec::new());
         let (mut owner_of, mut unreadable) = (BTreeMap::new(), Vec::new());
         for (owner, claimed) in owners.iter().zip(claimed) {
@@ -165,18 +168,43 @@ impl Dispatcher {
                 }
             }
         }
-        taken.entries = entries.len() + unreadable.len();
+        taken.entries = unreadable.len();
         self.set_aside(store, &unreadable).await?;
         if let Some(due_at) = entries.iter().map(|entry| entry.due_at).min() {
             let age = u64::try_from(now.duration_since(due_at).as_secs()).unwrap_or(0);
             self.reporter.measure(Metric::OUTBOX_AGE, age);
-            self.reporter.measure(Metric::STORAGE_CALLS, 1);
-            let settlements = self.perform(&entries).await;
-            if let Err(error) = store.settle(&by_owner(settlements, &owner_of)).await {
-                taken.error.get_or_insert(error);
-            }
+        }
+        let last_start = self.policy.last_start(claimed_until);
+        let last_start = deadline.map_or(last_start, |deadline| deadline.min(last_start));
+        let mut left = entries.as_slice();
+        while !left.is_empty()
+            && (left.len() == entries.len() || !self.reporter.host.is_past(Some(last_start)))
+        {
+            let (part, rest) = left.split_at(left.len().min(self.policy.sends.max(1) * MAX_BATCH));
+            let settlements = self.perform(part).await;
+            taken.entries += part.len();
+            self.settle(store, by_owner(settlements, &owner_of), &mut taken).await;
+            left = rest;
+        }
+        if !left.is_empty() {
+            taken.given_back = left.len();
+            let given_back = left.iter().map(Settlement::give_back).collect();
+            self.settle(store, by_owner(given_back, &owner_of), &mut taken).await;
         }
         Ok(taken)
+    }
+
+    /// Settles entries, and keeps the first error.
+    async fn settle(
+        &self,
+        store: &dyn SweepOutbox,
+        settlements: Vec<(Owner, Vec<Settlement>)>,
+        taken: &mut DispatchOutcome,
+    ) {
+        self.reporter.measure(Metric::STORAGE_CALLS, 1);
+        if let Err(error) = store.settle(&settlements).await {
+            taken.error.get_or_insert(error);
+        }
     }
 
     /// Returns the end of a claim that begins now. Its fraction of a second distinguishes it from other claims: many
@@ -211,7 +239,7 @@ impl Dispatcher {
         // Records that could not be claimed stay due. The sweep looks past them for other due records.
         let mut failed: BTreeSet<Owner> = BTreeSet::new();
         while !self.reporter.host.is_past(deadline) {
-            match self.sweep_some(store, &failed).await {
+            match self.sweep_some(store, &failed, deadline).await {
                 Ok(None) => {
                     swept.to_the_end = true;
                     break;
@@ -240,6 +268,7 @@ impl Dispatcher {
         &self,
         store: &dyn SweepOutbox,
         failed: &BTreeSet<Owner>,
+        deadline: Option<Timestamp>,
     ) -> Result<Option<DispatchOutcome>, StoreError> {
         self.reporter.measure(Metric::STORAGE_CALLS, 1);
         let due = store.due(self.reporter.host.now(), self.policy.batch + failed.len()).await?;
@@ -254,7 +283,7 @@ impl Dispatcher {
         self.set_aside(store, &unreadable).await?;
         let mut taken = match owners.is_empty() {
             true => DispatchOutcome::default(),
-            false => self.dispatch_records(store, &owners).await?,
+            false => self.dispatch_records(store, &owners, deadline).await?,
         };
         taken.entries += unreadable.len();
         Ok((taken.entries > 0 || !taken.failed.is_empty()).then_some(taken))
@@ -266,6 +295,8 @@ impl Dispatcher {
 pub struct DispatchOutcome {
     /// The number of entries that were performed, attempted or set aside.
     pub entries: usize,
+    /// The number of entries whose claim was given back, because the deadline or the end of the claim was near.
+    pub given_back: usize,
     /// The records that could not be claimed.
     pub failed: Vec<Owner>,
     /// The first error that affected some of the records while the others continued.

@@ -65,6 +65,12 @@ impl Settlement {
         let keep = Entry { next_attempt_at: until, claimed_until: Some(until), ..entry.clone() };
         Self { id: entry.id, claim: entry.claimed_until, keep: Some(keep) }
     }
+
+    /// Gives the claim of an entry back that was not performed. The entry stays due.
+    pub fn give_back(entry: &Entry) -> Self {
+        let keep = Entry { claimed_until: None, ..entry.clone() };
+        Self { id: entry.id, claim: entry.claimed_until, keep: Some(keep) }
+    }
 }
 
 /// The reason why an entry could not be performed.
@@ -80,6 +86,11 @@ impl Policy {
     /// Returns the end of a claim that begins now.
     pub fn claim_until(&self, now: Timestamp) -> Timestamp {
         now.checked_add(self.stuck_after).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Returns the last time at which a call for an entry of this claim may start, so that it ends before the claim.
+    pub(crate) fn last_start(&self, claimed_until: Timestamp) -> Timestamp {
+        claimed_until.checked_sub(self.send_timeout.saturating_mul(2)).unwrap_or(Timestamp::MIN)
     }
 
     /// Returns the settlement after an attempt. `random` is from 0 to 1.

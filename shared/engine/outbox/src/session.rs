@@ -283,7 +283,7 @@ impl<'a> Session<'a> {
     /// control message has the same effect later.
     async fn dispatch(&self) {
         let (dispatcher, owner) = (&self.ports.dispatcher, Owner::Session(self.record.id));
-        if let Err(error) = dispatcher.dispatch_records(self.ports.outbox.as_ref(), &[owner]).await {
+        if let Err(error) = dispatcher.dispatch_records(self.ports.outbox.as_ref(), &[owner], None).await {
             let (function, correlation_id) = (dispatcher.reporter.function, self.control.partition);
             let (message_id, error) = (self.control.id, error.chain());
             tracing::warn!(function, %correlation_id, %message_id, error, "the session is left to its control message");
