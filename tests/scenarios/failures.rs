@@ -276,6 +276,27 @@ async fn stopping_operation_reopens_claimed_failures() {
     assert_eq!(of(&world, FailureStatus::Open).await.len(), 1);
 }
 
+/// No retry can read the document, so the operation continues with the other failures.
+#[tokio::test]
+async fn failure_that_cannot_be_retried_does_not_stop_operation() {
+    let world = World::new();
+    let damaged = search_with_dead_letter(&world, "no luck").await;
+    let sound = search_with_dead_letter(&world, "no luck").await;
+    gather(&world).await;
+    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    let sql = "UPDATE saga SET content = '{' WHERE search_id = ?1";
+    assert_eq!(database.execute(sql, [damaged.to_string()]).unwrap(), 1);
+    let begun = world.functions.failures.retry(all(), "Ann").await.unwrap();
+    run_to_the_end(&world).await;
+    let done = operation(&world, &begun).await;
+    assert!(matches!(done.phase, Step::Done { .. }) && done.retried == 1, "{done:?}");
+    let [retried] = of(&world, FailureStatus::Retried).await.try_into().unwrap();
+    assert_eq!(retried.partition, Some(sound));
+    let [open] = of(&world, FailureStatus::Open).await.try_into().unwrap();
+    assert_eq!((open.partition, open.seen), (Some(damaged), 2));
+    assert!(open.reason.contains("cannot succeed"), "{}", open.reason);
+}
+
 /// By then the items of the ledger have expired, and with them the tokens of the messages.
 #[tokio::test]
 async fn retried_message_without_token_takes_effect() {
@@ -728,6 +749,66 @@ async fn requeued_effect_closes_its_failure() {
     poison(false);
     gather(&world).await;
     assert_eq!(of(&world, FailureStatus::Closed).await.len(), 1);
+}
+
+/// Sends a message that cannot be read, and lets the saga's worker dead-letter it.
+async fn dead_letter_junk(world: &World, body: &str) {
+    let outgoing = messages::Outgoing {
+        id: messages::MessageId::from_uuid(Uuid::from_u128(1)),
+        partition: SearchId::from_uuid(Uuid::from_u128(2)),
+        queue: SAGA,
+        body: body.to_owned(),
+        delay: Duration::ZERO,
+    };
+    let sent = messages::SendMessages::send(world.store(), &[outgoing]).await;
+    sent.into_iter().collect::<Result<(), SendError>>().unwrap();
+    world.run().await;
+}
+
+/// The store refuses one failure of a batch permanently. The others are recorded, and the dead letter stays.
+#[tokio::test]
+async fn failure_that_cannot_be_recorded_does_not_affect_others() {
+    let world = World::new();
+    dead_letter_junk(&world, "junk").await;
+    gather(&world).await;
+    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    let stored: String = database.query_row("SELECT failure FROM failure", [], |row| row.get(0)).unwrap();
+    database.execute("UPDATE failure SET failure = '{'", []).unwrap();
+    dead_letter_junk(&world, "junk").await;
+    dead_letter_junk(&world, "rubbish").await;
+    for _ in 0..2 {
+        let error = world.functions.failures.collect(None).await.unwrap_err();
+        assert!(error.chain().contains("reading failures"), "{}", error.chain());
+        let left = world.store().dead_letters(&SAGA_DEAD).await.unwrap();
+        assert_eq!(left.iter().map(|letter| &*letter.body).collect::<Vec<_>>(), ["junk"]);
+        world.host.advance(Duration::from_secs(60));
+    }
+    database.execute("UPDATE failure SET failure = ?1 WHERE failure = '{'", [stored]).unwrap();
+    gather(&world).await;
+    let mut found: Vec<(String, u32)> = of(&world, FailureStatus::Open)
+        .await
+        .into_iter()
+        .map(|failure| (failure.body, failure.seen))
+        .collect();
+    found.sort_unstable();
+    assert_eq!(found, [("junk".to_owned(), 2), ("rubbish".to_owned(), 1)]);
+}
+
+/// An outbox that cannot be read does not keep the failures that a stopped operation has claimed.
+#[tokio::test]
+async fn unreadable_outbox_does_not_stop_rest_of_collection() {
+    let world = World::new();
+    search_with_dead_letter(&world, "one").await;
+    gather(&world).await;
+    let begun = world.functions.failures.retry(all(), "Ann").await.unwrap();
+    let crash = CrashAt::new(Call::QueueSend, Phase::Before, 1);
+    crash.kill(world.crashing(&crash).failures.run_step()).await;
+    world.functions.failures.stop(begun.id, "Bob").await.unwrap();
+    world.host.advance(Duration::from_secs(61));
+    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    database.execute("ALTER TABLE outbox RENAME TO elsewhere", []).unwrap();
+    assert!(world.functions.failures.collect(None).await.is_err());
+    assert_eq!(of(&world, FailureStatus::Open).await.len(), 1);
 }
 
 #[test]

@@ -69,62 +69,95 @@ impl Failures {
         collected.map(drop)
     }
 
-    /// Records all failures. Returns the number of dead letters among them.
+    /// Records all failures. Returns the number of dead letters among them. A queue, store or failure that fails does
+    /// not stop the others.
     ///
     /// # Errors
-    /// Returns an error if a store or queue is unavailable. Dead letters that are not recorded stay in their queue for
-    /// the next call.
+    /// Returns the first error if a store or queue is unavailable, or the store refuses a failure. Dead letters that are
+    /// not recorded stay in their queue for the next call.
     pub async fn collect(&self, deadline: Option<Timestamp>) -> Result<usize, StoreError> {
-        let (mut collected, mut failed) = (0, None);
+        let (mut collected, mut results) = (0, Vec::new());
         for (dead, source) in &self.drains {
-            match self.drain_queue(dead, source, deadline).await {
-                Ok(count) => collected += count,
-                // The queue has no address in this configuration, so another process drains it.
-                Err(error) if !error.is_retryable() => {
-                    tracing::debug!(
-                        queue = dead.name(),
-                        error = error.chain(),
-                        "a dead-letter queue is not drained"
-                    );
-                }
-                // A queue that is unavailable does not stop the others from being drained.
-                Err(error) => failed = Some(error),
-            }
+            results.push(self.drain_queue(dead, source, deadline, &mut collected).await);
         }
-        self.collect_effects(deadline).await?;
-        self.reopen_abandoned().await?;
-        let open = self.store.groups(&Selection::of(FailureStatus::Open)).await?;
-        // Recorded at zero too, so that an alarm has data.
-        self.reporter.measure(OPEN_FAILURES, open.iter().map(|group| group.count).sum());
-        failed.map_or(Ok(collected), Err)
+        results.push(self.collect_effects(deadline).await);
+        results.push(self.reopen_abandoned().await);
+        results.push(self.count_open().await);
+        results.into_iter().collect::<Result<(), _>>().map(|()| collected)
     }
 
-    /// Drains a dead-letter queue. A message that was recorded but not acknowledged before a crash is received again,
-    /// and its failure is known by then.
+    /// Records the number of open failures. It is recorded at zero too, so that an alarm has data.
+    async fn count_open(&self) -> Result<(), StoreError> {
+        let open = self.store.groups(&Selection::of(FailureStatus::Open)).await?;
+        self.reporter.measure(OPEN_FAILURES, open.iter().map(|group| group.count).sum());
+        Ok(())
+    }
+
+    /// Drains a dead-letter queue, and counts its messages. A message that was recorded but not acknowledged before a
+    /// crash is received again, and its failure is known by then.
     async fn drain_queue(
         &self,
         dead: &Queue,
         source: &Queue,
         deadline: Option<Timestamp>,
-    ) -> Result<usize, StoreError> {
-        let mut collected = 0;
+        collected: &mut usize,
+    ) -> Result<(), StoreError> {
+        let mut first = Ok(());
         for _ in 0..BATCHES {
             if self.reporter.host.is_past(deadline) {
                 break;
             }
-            let batch = self.receive.receive(dead, MAX_BATCH, VISIBILITY).await?;
+            let batch = match self.receive.receive(dead, MAX_BATCH, VISIBILITY).await {
+                // The queue has no address in this configuration, so another process drains it.
+                Err(error) if !error.is_retryable() => {
+                    let (queue, error) = (dead.name(), error.chain());
+                    tracing::debug!(queue, error, "a dead-letter queue is not drained");
+                    break;
+                }
+                received => received?,
+            };
             if batch.is_empty() {
                 break;
             }
             let reports: Vec<FailureReport> =
                 batch.iter().map(|received| dead_letter(received, dead, source)).collect();
-            self.record(&reports).await?;
-            for received in &batch {
-                self.receive.answer(dead, &received.receipt, &Disposition::Acknowledge).await?;
+            let refused = self.record_readily(&reports).await?;
+            for (received, report) in batch.iter().zip(&reports) {
+                if !refused.contains_key(&report.id()) {
+                    self.receive.answer(dead, &received.receipt, &Disposition::Acknowledge).await?;
+                    *collected += 1;
+                }
             }
-            collected += batch.len();
+            first = first.and(first_of(refused));
         }
-        Ok(collected)
+        first
+    }
+
+    /// Records failures. If the store refuses them permanently, it may refuse only one of them, so each is then recorded
+    /// alone. Returns the refused ones.
+    async fn record_readily(
+        &self,
+        reports: &[FailureReport],
+    ) -> Result<BTreeMap<FailureId, StoreError>, StoreError> {
+        let mut refused = BTreeMap::new();
+        match self.record(reports).await {
+            Err(error) if error.is_retryable() => return Err(error),
+            Err(_) => {}
+            Ok(()) => return Ok(refused),
+        }
+        for report in reports {
+            match self.record(std::slice::from_ref(report)).await {
+                Err(error) if error.is_retryable() => return Err(error),
+                Err(error) => {
+                    let (function, failure_id) = (self.reporter.function, report.id());
+                    let (place, why) = (report.origin.place(), error.chain());
+                    tracing::error!(function, %failure_id, place, error = why, "a failure cannot be recorded");
+                    refused.insert(failure_id, error);
+                }
+                Ok(()) => {}
+            }
+        }
+        Ok(refused)
     }
 
     /// Records failures as they were found. A report that was recorded before changes nothing.
@@ -197,15 +230,15 @@ impl Failures {
         // The failures are read before the outboxes. So an effect that is known but not found was requeued or deleted
         // in between, and not just found too late.
         let known = self.open_effects().await?;
-        let mut there = BTreeSet::new();
+        let (mut there, mut first) = (BTreeSet::new(), Ok(()));
         for of_sessions in [false, true] {
             let mut after = None;
             while let Some((page, last)) = poisoned(self.outbox(of_sessions), after.as_deref()).await? {
                 let reports = self.reports(page, of_sessions).await?;
                 there.extend(reports.iter().map(FailureReport::id));
-                self.record(&reports).await?;
+                first = first.and(first_of(self.record_readily(&reports).await?));
                 if self.reporter.host.is_past(deadline) {
-                    return Ok(());
+                    return first;
                 }
                 after = Some(last);
             }
@@ -221,7 +254,7 @@ impl Failures {
             });
             self.write(closed.collect()).await?;
         }
-        Ok(())
+        first
     }
 
     /// Returns the open failures of effects, each with its revision.
@@ -315,6 +348,10 @@ async fn poisoned(outbox: &dyn InspectOutbox, after: Option<&str>) -> Result<Opt
         record.entries.into_iter().map(move |stored| (owner, stored))
     });
     Ok(Some((entries.collect(), last)))
+}
+
+fn first_of(refused: BTreeMap<FailureId, StoreError>) -> Result<(), StoreError> {
+    refused.into_values().next().map_or(Ok(()), Err)
 }
 
 fn dead_letter(received: &ReceivedMessage, dead: &Queue, source: &Queue) -> FailureReport {

@@ -275,6 +275,18 @@ impl Failure {
         .into_state(state, now)
     }
 
+    /// Returns the failure after a retry that cannot succeed, for this reason. It has failed again, at `at`.
+    pub(super) fn not_retried(self, why: &str, at: Timestamp) -> Self {
+        let failure = Self {
+            reason: why.to_owned(),
+            fingerprint: fingerprint(why),
+            last_seen: at.max(self.last_seen),
+            seen: self.seen.saturating_add(1),
+            ..self
+        };
+        failure.into_state(State::Open, at)
+    }
+
     /// Returns its position among the failures with its status.
     pub fn place(&self) -> FailureCursor {
         FailureCursor { last_seen: self.last_seen, id: self.id }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use futures::{StreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
 use messages::store::chain;
-use messages::{Message, MessageId, Outgoing, PartitionKey, StoreError};
+use messages::{Message, MessageId, Outgoing, PartitionKey, SendError, StoreError};
 use outbox::{Entry, Owner, UnreadableAction};
 use uuid::Uuid;
 
@@ -103,6 +103,18 @@ pub enum RequestRefusal {
     /// The store is unavailable.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// The reason why a failure could not be retried.
+struct Obstacle {
+    why: String,
+    is_permanent: bool,
+}
+
+impl From<StoreError> for Obstacle {
+    fn from(error: StoreError) -> Self {
+        Self { why: error.chain(), is_permanent: !error.is_retryable() }
+    }
 }
 
 impl Failures {
@@ -231,7 +243,7 @@ impl Failures {
             let phase = Phase::Done { at: now };
             return Ok(self.advance(&claimed, phase).await?.is_none());
         }
-        let (retried, failed) = self.retry_batch(taken).await?;
+        let (retried, failed) = self.retry_batch(&claimed, taken).await?;
         self.finish_step(&claimed, &retried, failed).await
     }
 
@@ -300,8 +312,13 @@ impl Failures {
     }
 
     /// Retries failures, those of one partition in sequence. Failures that could not be retried are opened again.
-    /// Returns the retried ones, and the error of another one unless its partition was only busy.
-    async fn retry_batch(&self, taken: Vec<Failure>) -> Result<(Vec<FailureId>, Option<String>), StoreError> {
+    /// Returns the retried ones, and the error of another one if a later retry may succeed. A failure whose retry cannot
+    /// succeed, or whose partition is busy, does not stop the operation.
+    async fn retry_batch(
+        &self,
+        operation: &Operation,
+        taken: Vec<Failure>,
+    ) -> Result<(Vec<FailureId>, Option<String>), StoreError> {
         let is_effect = |failure: &Failure| !matches!(failure.origin, Origin::DeadLetter { .. });
         let poisoned = if taken.iter().any(is_effect) { self.poisoned().await? } else { BTreeMap::new() };
         // Retries of one partition at the same time would only block each other's claim.
@@ -325,7 +342,12 @@ impl Failures {
                     let retried = failure.retried.saturating_sub(1);
                     Failure { retried, ..failure.into_state(State::Open, now) }
                 }
-                Err(why) => {
+                Err(Obstacle { why, is_permanent: true }) => {
+                    let (function, failure_id) = (self.reporter.function, failure.id);
+                    tracing::error!(function, %failure_id, error = why, "a failure cannot be retried");
+                    failure.not_retried(&why, now.max(operation.selection.after()))
+                }
+                Err(Obstacle { why, is_permanent: false }) => {
                     failed = Some(why);
                     failure.into_state(State::Open, now)
                 }
@@ -343,14 +365,13 @@ impl Failures {
         &self,
         failure: &Failure,
         poisoned: &BTreeMap<(Owner, MessageId), Entry>,
-    ) -> Result<Readmission, String> {
+    ) -> Result<Readmission, Obstacle> {
         match &failure.origin {
             Origin::DeadLetter { source, .. } => {
                 // The partition may have forgotten the message's token since; without it the message would be a
                 // duplicate.
                 if let Ok(message) = Message::decode(&failure.body)
-                    && self.operator.restore_token(&message).await.map_err(|error| error.chain())?
-                        == Readmission::Busy
+                    && self.operator.restore_token(&message).await? == Readmission::Busy
                 {
                     return Ok(Readmission::Busy);
                 }
@@ -361,20 +382,19 @@ impl Failures {
                     body: failure.body.clone(),
                     delay: Duration::ZERO,
                 };
-                match self.send.send(&[outgoing]).await.into_iter().collect() {
-                    Ok(()) => Ok(Readmission::Granted),
-                    Err(error) => Err(chain(&error)),
-                }
+                let sent: Result<(), SendError> = self.send.send(&[outgoing]).await.into_iter().collect();
+                sent.map_err(|error| Obstacle { why: chain(&error), is_permanent: !error.is_retryable() })?;
+                Ok(Readmission::Granted)
             }
             // An entry that is no longer exhausted was requeued by an operator in the meantime.
             Origin::Effect { owner, entry } => match poisoned.get(&(*owner, *entry)) {
-                Some(entry) => self.operator.try_requeue(*owner, entry).await.map_err(|error| error.chain()),
+                Some(entry) => Ok(self.operator.try_requeue(*owner, entry).await?),
                 None => Ok(Readmission::Granted),
             },
             Origin::Unreadable { place, of_sessions } => {
                 let treatment = UnreadableAction::Requeue(self.now());
-                let treated = self.outbox(*of_sessions).resolve_unreadable(place, &treatment).await;
-                treated.map(|()| Readmission::Granted).map_err(|error| error.chain())
+                self.outbox(*of_sessions).resolve_unreadable(place, &treatment).await?;
+                Ok(Readmission::Granted)
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use messages::PartitionKey;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +35,12 @@ impl Selection {
     /// Returns a filter for all failures with this status.
     pub fn of(standing: FailureStatus) -> Self {
         Self { standing, fingerprint: None, place: None, partition: None, until: None, ids: BTreeSet::new() }
+    }
+
+    /// Returns a time after the limit of the filter. It excludes a failure that was last seen then.
+    pub(super) fn after(&self) -> Timestamp {
+        let after = self.until.and_then(|until| until.checked_add(SignedDuration::from_nanos(1)).ok());
+        after.unwrap_or(Timestamp::MIN)
     }
 
     /// Returns `true` if the filter includes a failure.
