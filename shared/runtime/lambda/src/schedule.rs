@@ -56,10 +56,10 @@ impl ScheduledWork {
         Self { upkeep, ..self }
     }
 
-    /// Does the work that is due, and begins nothing after `deadline`.
+    /// Does the work that is due, and begins nothing after `deadline`. Work that fails does not stop the rest.
     ///
     /// # Errors
-    /// Returns an error if there is no such work, or a store is unavailable.
+    /// Returns the first error if there is no such work, or a store is unavailable.
     pub async fn run(&self, engine: &Engine, deadline: Timestamp) -> Result<(), ScheduleError> {
         let done = self.work(engine, deadline).await;
         engine.observer.flush().await;
@@ -70,16 +70,27 @@ impl ScheduledWork {
         if self.sweep.is_none() && self.failures.is_none() {
             return Err(ScheduleError::NothingScheduled);
         }
-        if let Some((outbox, heartbeat)) = &self.sweep
-            && outbox.sweep(Some(deadline)).await?.to_the_end
-        {
-            heartbeat.note().await?;
+        let swept = self.sweep(deadline).await;
+        let retried = match &self.failures {
+            Some(failures) => failures.run(Some(deadline)).await,
+            None => Ok(()),
+        };
+        let kept_up = self.keep_up(engine, deadline).await;
+        swept.and(retried).and(kept_up).map_err(ScheduleError::Store)
+    }
+
+    async fn sweep(&self, deadline: Timestamp) -> Result<(), StoreError> {
+        match &self.sweep {
+            Some((outbox, heartbeat)) if outbox.sweep(Some(deadline)).await?.to_the_end => {
+                heartbeat.note().await
+            }
+            Some(_) | None => Ok(()),
         }
-        if let Some(failures) = &self.failures {
-            failures.run(Some(deadline)).await?;
-        }
+    }
+
+    async fn keep_up(&self, engine: &Engine, deadline: Timestamp) -> Result<(), StoreError> {
+        let until = deadline.saturating_sub(UPKEEP_STEP).unwrap_or(deadline);
         if let Some(upkeep) = &self.upkeep {
-            let until = deadline.saturating_sub(UPKEEP_STEP).unwrap_or(deadline);
             while engine.host.now() < until && upkeep.step().await? {}
         }
         Ok(())
