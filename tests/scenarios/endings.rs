@@ -144,10 +144,13 @@ struct Turns<'a> {
 
 impl<'a> Turns<'a> {
     fn new(world: &'a World) -> Self {
-        Self {
-            world,
-            functions: world.crashing(&Arc::new(Slow(Call::StudiesSharing, Arc::clone(&world.host)))),
-        }
+        Self::with(world, Call::StudiesSharing)
+    }
+
+    /// Returns functions for which this call takes as long as an invocation lasts.
+    fn with(world: &'a World, slow: Call) -> Self {
+        let functions = world.crashing(&Arc::new(Slow(slow, Arc::clone(&world.host))));
+        Self { world, functions }
     }
 
     /// Handles a command for one second; returns the messages that are visible then.
@@ -218,6 +221,37 @@ async fn large_file_is_deleted_in_several_invocations() {
     }
     assert_eq!(named, [750, 500, 250, 0, 0]);
     assert_eq!(world.studies(search).await, []);
+}
+
+/// Each invocation lasts one second, which is enough for half of a file. A deletion that did not recognise the deleted
+/// files would take longer in each invocation, and never end.
+#[tokio::test]
+async fn search_with_many_files_is_deleted_in_several_invocations() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris", "b.ris", "c.ris"]).await;
+    let search = announced.search_id;
+    for file in 0..3 {
+        world.upload(&announced, file, TWO_RECORDS).await;
+    }
+    world.run().await;
+    world.host.advance(Duration::from_secs(1));
+    let files = world.job(search).await.files;
+    let asked = world.functions.start_upload.delete(&ProjectAccess::All, search).await.unwrap();
+    assert_eq!(asked, Deletion::Accepted);
+    world.deliver_all(&[&CONTROL]).await;
+    let turns = Turns::with(&world, Call::ReadingPlace);
+    let (mut batch, mut left) = (world.take(&PARSE).await, Vec::new());
+    while !batch.is_empty() {
+        assert!(left.len() < 10, "the deletion resumes where it stopped: {left:?}");
+        batch = turns.take(&batch).await;
+        let mut studies = 0;
+        for file in &files {
+            studies += world.store().studies(search, file.file_id, 0, 10).await.unwrap().len();
+        }
+        left.push(studies);
+    }
+    assert_eq!(left, [6, 4, 4, 2, 2, 0]);
+    assert_eq!(world.jobs().job(search).await.unwrap(), None);
 }
 
 /// An earlier search is read while the duplicates of a later one are marked, and the worker that continues the marking

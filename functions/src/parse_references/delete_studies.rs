@@ -28,12 +28,19 @@ impl ParseReferences {
         if files.is_empty() && !command.forget {
             return Ok(HandlerResult::dropped("none of these files has failed in its search"));
         }
+        let mut is_any_deleted = false;
         for file in &files {
             let has_passed = || deadline.has_passed();
             let file = FileRef::new(search, *file);
-            if has_passed() || !self.delete_file(command.project_id, file, has_passed).await? {
+            if file_deletion::is_file_deleted(&*self.attempts, file).await? {
+                continue;
+            }
+            // Each turn deletes a part of a file at least, so that the deletion ends.
+            let is_late = is_any_deleted && has_passed();
+            if is_late || !self.delete_file(command.project_id, file, has_passed).await? {
                 return Ok(HandlerResult::continue_later("the deadline is near; not all files are deleted"));
             }
+            is_any_deleted = true;
         }
         if !command.forget {
             return Ok(HandlerResult::completed(format!("deleted the records of {} files", files.len())));

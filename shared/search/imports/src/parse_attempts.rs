@@ -76,7 +76,8 @@ pub enum ReadingStatus {
         reason: String,
         /// The index of the reply that reports it.
         reply: usize,
-        /// The last record whose candidates were compared again, if a completed file is being deleted; from 0.
+        /// The last record whose candidates were compared again, if a completed file is being deleted; from 0. The
+        /// maximum of a signed integer after its studies were deleted.
         #[serde(default)]
         compared: u64,
     },

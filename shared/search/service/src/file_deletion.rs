@@ -12,6 +12,9 @@ use crate::marking::DuplicateMarking;
 const REPLY: usize = 3;
 const REASON: &str = "its stored records were deleted";
 
+/// The value of `compared` after the studies are deleted. Stores have signed integers.
+const ALL: u64 = i64::MAX.unsigned_abs();
+
 /// Returns whether the deletion of a search is recorded.
 ///
 /// # Errors
@@ -30,6 +33,15 @@ pub async fn is_deleted(
     Ok(Repairs::read(records, original).await?.deleted.contains(&search))
 }
 
+/// Returns whether the stored records of a file are deleted. A deletion that is repeated ignores such files.
+///
+/// # Errors
+/// Returns an error if a store is unavailable.
+pub async fn is_file_deleted(attempts: &dyn ParseAttempts, of: FileRef) -> Result<bool, StoreError> {
+    let place = attempts.place(of.search_id, of.file_id).await?;
+    Ok(matches!(place, Some(ReadingStatus::Refused { compared: ALL, .. })))
+}
+
 /// Deletes the stored records of a file permanently and updates the marks of the studies that were compared with it.
 /// Returns `false` if the deadline passed before the end. It is idempotent.
 ///
@@ -46,8 +58,11 @@ pub async fn delete_file(
     let FileRef { search_id: search, file_id: file } = of;
     let deleted = |compared| ReadingStatus::Refused { reason: REASON.to_owned(), reply: REPLY, compared };
     let after = match attempts.place(search, file).await? {
-        Some(ReadingStatus::Refused { compared, .. }) => compared,
-        Some(ReadingStatus::End { .. } | ReadingStatus::Within(_)) | None => 0,
+        Some(ReadingStatus::Refused { compared, .. }) if compared != ALL => compared,
+        // Studies may have returned after an earlier deletion, by a restore.
+        Some(ReadingStatus::Refused { .. } | ReadingStatus::End { .. } | ReadingStatus::Within(_)) | None => {
+            0
+        }
     };
     // Unlist the file first, so that no new mark names its studies. Then remove the marks that do, and then the studies.
     studies.withdraw(search, file, &deleted(after)).await?;
@@ -55,6 +70,6 @@ pub async fn delete_file(
         studies.withdraw(search, file, &deleted(after)).await?;
         return Ok(false);
     }
-    studies.remove(search, file, &deleted(0)).await?;
+    studies.remove(search, file, &deleted(ALL)).await?;
     Ok(true)
 }
