@@ -30,7 +30,9 @@ impl World {
             body: outgoing.body.clone(),
             message: said.clone(),
             otherwise: Vec::new(),
+            is_purged: false,
         });
+        sent.is_purged = false;
         let is_new =
             |said: &Message| sent.message.iter().chain(&sent.otherwise).all(|known| known.body != said.body);
         sent.otherwise.extend(said.filter(is_new));

@@ -63,10 +63,17 @@ impl World {
         }
     }
 
-    /// Sends a duplicate of one sent message.
+    /// Purges a queue: it delivers no copy of its messages any more.
+    pub(crate) fn purge(&mut self, queue: &Queue) {
+        self.queues.purge(queue);
+        let purged = self.checks.sent.values_mut().filter(|sent| sent.queue == *queue);
+        purged.for_each(|sent| sent.is_purged = true);
+    }
+
+    /// Sends a duplicate of one sent message, if a copy of it may be left.
     pub(crate) fn send_any_again(&mut self) {
         let chosen = self.rng.index(self.checks.sent.len());
-        if let Some(sent) = self.checks.sent.values().nth(chosen) {
+        if let Some(sent) = self.checks.sent.values().nth(chosen).filter(|sent| !sent.is_purged) {
             let (queue, body) = (sent.queue.clone(), sent.body.clone());
             self.replay(&queue, &body);
         }

@@ -87,6 +87,8 @@ pub(crate) struct SentMessage {
     /// Other contents with which it was sent again: a repeated reply may report a newer state. Only one of them takes
     /// effect.
     otherwise: Vec<Message>,
+    /// `true` if its queue was purged since it was sent, so that no copy of it is left.
+    is_purged: bool,
 }
 
 impl SentMessage {

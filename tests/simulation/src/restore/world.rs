@@ -181,7 +181,7 @@ impl World {
             application.restore(self, backup.outside.as_ref());
             // Nothing else rejects a reply about data that no longer exists.
             if self.config.mode == Mode::Optimistic {
-                self.queues.purge(&SAGA);
+                self.purge(&SAGA);
             }
         }
         self.checks.forget_workers();
