@@ -4,6 +4,8 @@
 //! Most of these numbers have a distinctive shape, and databases write them under various tags, in links and in notes.
 //! The values stay in `extra` as given.
 
+use std::borrow::Cow;
+
 use super::{
     identifiers::{doi, front, pmid, running_number},
     resolve,
@@ -60,6 +62,24 @@ const REGISTERS: [(&str, usize); 27] = [
     ("CTR20", 6),
 ];
 
+/// Parts of the addresses of trial registers.
+const REGISTERS_ON_LINE: [&str; 14] = [
+    "clinicaltrials",
+    "isrctn",
+    "trialsearch",
+    "anzctr",
+    "drks",
+    "who.int",
+    "chictr",
+    "ctri",
+    "jrct",
+    "rpcec",
+    "ensaiosclinicos",
+    "cris.nih",
+    "pactr",
+    "trialregister",
+];
+
 /// The numbers of a record.
 #[derive(Debug, Default)]
 pub(super) struct Accessions {
@@ -101,7 +121,12 @@ impl Accessions {
         }
         // `WOS:000123456700001 [wos]` in PubMed's format, where one tag holds identifiers of any type.
         let (number, kind) = value.split_once('[').filter(|_| value.ends_with(']')).unwrap_or((value, ""));
-        let (number, kind) = (number.trim(), kind.trim_end_matches(']'));
+        let (number, mut kind) = (number.trim(), kind.trim_end_matches(']'));
+        // Ovid writes a link in its place.
+        if kind.starts_with("http") {
+            self.link(kind);
+            kind = "";
+        }
         keep(&mut self.pmcid, pmcid(number));
         self.web_of_science(number);
         if number.get(..4).is_some_and(|label| label.eq_ignore_ascii_case("pmid")) {
@@ -162,7 +187,7 @@ impl Accessions {
         let url = front(url.trim());
         // EndNote writes such a link for the records of Web of Science.
         if let Some(number) = url.strip_prefix("<Go to ISI>://") {
-            return self.web_of_science(number);
+            return self.web_of_science(&with_collection(number));
         }
         if !url.starts_with("http") || !spend(url.len()) {
             return;
@@ -186,6 +211,9 @@ impl Accessions {
         }
         if let Some(rest) = ["wos:", "wos%3a"].iter().find_map(|mark| behind(mark)) {
             self.web_of_science(&format!("WOS:{}", number(rest)));
+        }
+        if let Some(rest) = behind("keyut=") {
+            self.web_of_science(&with_collection(&number(rest)));
         }
         if lower.contains("embase.com/") {
             keep(&mut self.embase[1], behind("id=").and_then(|rest| pui(&number(rest))));
@@ -245,10 +273,7 @@ impl Accessions {
 
     /// Registers have links with the number of the trial.
     fn trials_in_link(&mut self, url: &str) {
-        if ["clinicaltrials", "isrctn", "trialsearch", "anzctr", "drks", "who.int", "chictr", "ctri"]
-            .iter()
-            .any(|host| holds(url, host))
-        {
+        if REGISTERS_ON_LINE.iter().any(|host| holds(url, host)) {
             self.trials_in(url);
         }
     }
@@ -361,6 +386,11 @@ impl Accessions {
             Some(id) if self.is_embase && id.len() > 8 => self.embase(&id),
             _ => {}
         }
+        // EBSCO writes it in a note.
+        let is_of_pubmed = |number: &String| is_digits(number) && number.len() < 9 && !running_number(number);
+        if self.is_pubmed && self.pmid.is_none() && reference.pmid.is_none() {
+            self.pmid = self.number.take_if(|number| is_of_pubmed(number));
+        }
         if self.is_embase
             && let Some(number) = self.number.take()
         {
@@ -385,6 +415,15 @@ impl Accessions {
         reference.accession =
             number.filter(|number| reference.wos_id.as_ref().is_none_or(|known| known != number));
     }
+}
+
+/// Adds the collection to a number of Web of Science, which earlier versions of EndNote omit.
+fn with_collection(number: &str) -> Cow<'_, str> {
+    let number = number.trim();
+    let is_number = number.len() == 15
+        && ["000", "001", "A19"].iter().any(|start| number.starts_with(start))
+        && number.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if is_number { Cow::Owned(format!("WOS:{number}")) } else { Cow::Borrowed(number) }
 }
 
 fn is_digits(text: &str) -> bool {
@@ -503,6 +542,8 @@ fn registration(word: &str) -> Option<String> {
         "ChiCTR" | "IRCT" | "jRCT" | "ACTRN" => letters <= 4,
         _ => letters == 0,
     };
+    // ANZCTR shows its numbers with a letter for the state of the registration.
+    let rest = if *start == "ACTRN" { rest.trim_end_matches(['p', 'P', 'r', 'R']) } else { rest };
     // The names of the countries of EUCTR are not part of the number.
     let rest = if matches!(*start, "EUCTR" | "CTIS") { rest.get(..14)? } else { rest };
     (is_number && is_plain).then(|| format!("{start}{rest}"))

@@ -12,6 +12,8 @@ pub(super) fn pmid(value: &str) -> Option<String> {
     }
     let label = value.get(..4).is_some_and(|label| label.eq_ignore_ascii_case("PMID"));
     let value = if label { value[4..].trim_start_matches([':', ' ', '-']) } else { value };
+    // Ovid adds a link in brackets.
+    let value = value.split_once(" [http").map_or(value, |(value, _)| value);
     let value = value.strip_suffix(".0").unwrap_or(value);
     let digits = (1..=9).contains(&value.len()) && value.bytes().all(|byte| byte.is_ascii_digit());
     // Programs write 0 for a missing number.
@@ -163,8 +165,9 @@ pub(super) fn doi(value: &str) -> Option<String> {
     };
     let whole = whole(found)?;
     let doi = without_next(&whole);
-    let doi = if is_link { without_page(doi) } else { doi };
-    let doi = trim_doi(without_version(doi)).to_lowercase();
+    // A sign of number is part of older DOIs.
+    let doi = if is_link { &doi[..doi.find(['?', '#']).unwrap_or(doi.len())] } else { doi };
+    let doi = trim_doi(without_version(without_page(doi))).to_lowercase();
     is_doi(&doi).then_some(doi)
 }
 
@@ -181,6 +184,7 @@ fn without_next(doi: &str) -> &str {
 
 /// Removes the parts of a publisher's link after the DOI.
 fn without_page(doi: &str) -> &str {
+    const PARAMETERS: [&str; 5] = ["?", "#sec", ";jsessionid", ".pmid:", ".PMID:"];
     const PAGES: [&str; 11] = [
         "/full",
         "/abstract",
@@ -194,9 +198,16 @@ fn without_page(doi: &str) -> &str {
         ".pdf",
         ".full.pdf",
     ];
-    let doi = &doi[..doi.find(['?', '#']).unwrap_or(doi.len())];
-    let longest = PAGES.iter().filter_map(|page| doi.strip_suffix(page)).min_by_key(|rest| rest.len());
-    longest.unwrap_or(doi).trim_end_matches('/')
+    let mut doi = doi;
+    for parameters in PARAMETERS {
+        doi = doi.split(parameters).next().unwrap_or(doi);
+    }
+    while let Some(rest) =
+        PAGES.iter().filter_map(|page| doi.strip_suffix(page)).min_by_key(|rest| rest.len())
+    {
+        doi = rest;
+    }
+    doi.trim_end_matches('/')
 }
 
 /// Removes the version from the DOI of a preprint of medRxiv or bioRxiv.
@@ -226,7 +237,7 @@ fn plain_doi(value: &str) -> Option<String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'/');
     let ends = suffix.bytes().next_back().is_some_and(|last| last.is_ascii_alphanumeric());
     let is_doi = (4..=9).contains(&digits) && value.len() <= MAX_DOI && ends && suffix.bytes().all(plain);
-    is_doi.then(|| without_version(value).to_ascii_lowercase())
+    is_doi.then(|| without_version(without_page(value)).to_ascii_lowercase())
 }
 
 /// The DOI at the beginning: up to markup or a blank, unless it continues after the blank, because some programs break
@@ -412,6 +423,11 @@ mod tests {
                 "10.1101/2020.01.01.20012345",
             ),
             ("10.1101/2020.01.01.20012345v2 ", "10.1101/2020.01.01.20012345"),
+            ("10.1101/2020.01.01.20012345v2.full", "10.1101/2020.01.01.20012345"),
+            ("10.5555/a.1/full/html", "10.5555/a.1"),
+            ("10.5555/a.1/abstract;jsessionid=0", "10.5555/a.1"),
+            ("10.5555/a.1?af=R", "10.5555/a.1"),
+            ("10.5555/3.0.co;2-#", "10.5555/3.0.co;2-#"),
         ] {
             assert_eq!(doi(given).as_deref(), Some(whole), "{given}");
         }
@@ -422,8 +438,15 @@ mod tests {
 
     #[test]
     fn pmid_is_extracted_behind_any_label() {
-        for given in ["42", " PMID: 42", "pmid:42", "PMID 42", "42.0", "https://pubmed.ncbi.nlm.nih.gov/42/"]
-        {
+        for given in [
+            "42",
+            " PMID: 42",
+            "pmid:42",
+            "PMID 42",
+            "42.0",
+            "42 [http://example.org/]",
+            "https://pubmed.ncbi.nlm.nih.gov/42/",
+        ] {
             assert_eq!(pmid(given).as_deref(), Some("42"), "{given}");
         }
         for given in ["", "PMC42", "1234567890", "4.2", "PMID", "n° 42", "0", "000"] {
