@@ -146,7 +146,9 @@ fn without_others(value: &str) -> &str {
         let at = value.len().checked_sub(words.len());
         at.and_then(|at| value.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case(words))
     };
-    let others = OTHERS.iter().find(end).map_or(0, |words| words.len());
+    // Google Scholar cuts long lists.
+    let whole = value.strip_suffix('…').or_else(|| value.strip_suffix("...")).unwrap_or(value).trim_end();
+    let others = OTHERS.iter().find(end).map_or(value.len() - whole.len(), |words| words.len());
     if others == 0 { value } else { value[..value.len() - others].trim_end_matches([',', ' ']) }
 }
 
@@ -265,9 +267,20 @@ pub(super) fn is_short(words: &[String]) -> bool {
     !words.first().is_some_and(|word| are_initials(word)) && is_short_form(&words.join(" "))
 }
 
-/// Returns `true` for at least three words that end in a word of organisations.
+/// The words after the name of a study or society, in lower case.
+#[rustfmt::skip]
+const GROUPS: [&str; 12] = [
+    "group", "grp", "groups", "investigators", "consortium", "collaborators", "collaboration", "collaborat", "team",
+    "network", "committee", "trialists",
+];
+
+/// Returns `true` for words that end in a word of organisations: at least three, or two whose last is that of a group.
 pub(super) fn is_group(words: &[String]) -> bool {
-    matches!(words, [_, _, .., last] if is_organisation(last))
+    match words {
+        [_, last] => GROUPS.contains(&&*last.to_lowercase()),
+        [_, _, .., last] => is_organisation(last),
+        _ => false,
+    }
 }
 
 fn is_hangul(c: char) -> bool {

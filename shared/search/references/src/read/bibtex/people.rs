@@ -177,6 +177,7 @@ mod tests {
             split_names("Jane Roe and Test Study Group and World Test Organization"),
             ["Roe, Jane", "Test Study Group", "World Test Organization"]
         );
+        assert_eq!(split_names("TEST Group and TEST Collaborat"), ["TEST Group", "TEST Collaborat"]);
     }
 
     #[test]

@@ -42,6 +42,9 @@ pub(super) fn without_additions(value: &str) -> Cow<'_, str> {
     {
         value = Cow::Owned(rest);
     }
+    while let Some(rest) = without_life(&value) {
+        value = Cow::Owned(rest.to_owned());
+    }
     if value.contains(',')
         && let Some(rest) = without_degrees(&value)
     {
@@ -99,6 +102,18 @@ fn without_numbers(value: &str) -> Option<String> {
     Some(names.join(if is_without_alphabet { "、" } else { ", " }))
 }
 
+/// Removes the years of a life, or a role, from the end of a name, as catalogues of libraries write: `Roe, Ann, 1975-`.
+fn without_life(value: &str) -> Option<&str> {
+    const ROLES: [&str; 6] = ["author", "editor", "translator", "compiler", "contributor", "illustrator"];
+    let (name, last) = value.rsplit_once(',')?;
+    let last = last.trim().trim_end_matches('.');
+    let is_year = |year: &str| year.len() == 4 && year.bytes().all(|byte| byte.is_ascii_digit());
+    let is_life =
+        last.split_once('-').is_some_and(|(born, died)| is_year(born) && (died.is_empty() || is_year(died)));
+    let is_added = (is_life || ROLES.contains(&last)) && name.contains(',');
+    is_added.then(|| name.trim_end())
+}
+
 /// Returns `false` for a value without brackets and marks, like that of most values.
 fn may_have_marks(value: &str) -> bool {
     value.bytes().any(|byte| matches!(byte, b'(' | b'[' | b'*'))
@@ -123,7 +138,11 @@ fn without_marks(value: &str) -> String {
                 rest = &rest[length..];
             }
             None => {
-                out.push_str(rest.get(..first).filter(|mark| matches!(*mark, "(" | "[")).unwrap_or_default());
+                // A mark within a word is a damaged letter.
+                let is_inside =
+                    out.ends_with(char::is_alphabetic) && rest[first..].starts_with(char::is_alphabetic);
+                let is_kept = |mark: &&str| is_inside || matches!(*mark, "(" | "[");
+                out.push_str(rest.get(..first).filter(is_kept).unwrap_or_default());
                 rest = &rest[first..];
             }
         }
@@ -146,7 +165,9 @@ fn remark(text: &str) -> Option<usize> {
         && inner
             .bytes()
             .all(|byte| byte.is_ascii_digit() || matches!(byte, b',' | b' ' | b'-' | b';' | b'X'));
-    let is_role = REMARKS.iter().any(|begins| lower.starts_with(begins)) || matches!(&*lower, "ed" | "eds");
+    let is_role = REMARKS.iter().any(|begins| lower.starts_with(begins))
+        || lower.contains("orcid.org/")
+        || matches!(&*lower, "ed" | "eds");
     (is_number || is_role).then_some(inner.len() + 2)
 }
 
@@ -233,6 +254,9 @@ mod tests {
             ("Roe, Ann, ORCID: https://orcid.org/0000-0002-1825-009X", "Roe, Ann"),
             ("Roe, Ann (Correspondence)", "Roe, Ann"),
             ("Roe A (Hrsg.)", "Roe A"),
+            ("Roe, Ann (https://orcid.org/0000-0002-1825-0097)", "Roe, Ann"),
+            ("Roe, Ann, 1975-", "Roe, Ann"),
+            ("Roe, Ann, 1920-1999, author.", "Roe, Ann"),
             ("Roe A1, Doe B1,2", "Roe A, Doe B"),
             ("Roe A 1,2 , Doe B 3", "Roe A, Doe B"),
             ("王伟1,李娜2", "王伟、李娜"),
@@ -247,6 +271,7 @@ mod tests {
             "Li Ming (李明)",
             "Ma, Do",
             "UK Study (UKS) Group",
+            "MÃ¶ller, JÃ¶rg",
             "COVID-19, Team 2",
             "Group 1, Group 2",
             "Roe A1, Doe B",
