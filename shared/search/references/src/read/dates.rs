@@ -52,13 +52,20 @@ pub(super) fn date(value: &str) -> Date {
     if value.contains(is_wide_digit) {
         return date(&value.chars().map(narrow).collect::<String>());
     }
+    if let Some(day) = before_time(value) {
+        return date(day);
+    }
     // Chinese, Japanese and Korean dates have a letter after each number.
     let separates = |c: char| !c.is_alphanumeric() || matches!(c, '年' | '月' | '日' | '년' | '월' | '일');
     let words = || value.split(separates).filter(|word| !word.is_empty());
     if let Some(date) = words().find_map(compact) {
         return date;
     }
+    if let Some(date) = two_digits(words) {
+        return date;
+    }
     let mut date = Date::default();
+    // A number next to an unknown word, such as a month in another language, is no month.
     let (mut named, mut numbers) = (false, 0);
     for word in words() {
         if let Some(year) = four_digits(word).or_else(|| lettered(word)) {
@@ -81,11 +88,13 @@ pub(super) fn date(value: &str) -> Date {
             } else {
                 date.month = Some(number);
             }
-        } else if word.bytes().next().is_some_and(|first| first.is_ascii_digit())
-            && !word.ends_with(['t', 'd'])
-        {
-            // Texts such as "14:30" or "2nd quarter" are not followed by parts of a date.
+        } else if let Some(number) = ordinal(word) {
+            date.day = date.day.or(Some(number));
+        } else if word.bytes().next().is_some_and(|first| first.is_ascii_digit()) {
+            // Texts such as "14:30h" are not followed by parts of a date.
             break;
+        } else if date.year.is_some() {
+            named = true;
         }
     }
     plausible(date, named)
@@ -106,12 +115,44 @@ pub(super) fn year(value: &str) -> Option<i32> {
     date(value).year
 }
 
-/// Drops invalid parts, such as a thirteenth month or a day without a month.
+/// Drops invalid parts, such as a thirteenth month, a day without a month, or the last of April with the number 31.
 fn plausible(mut date: Date, named: bool) -> Date {
     let year_first = named || date.month.is_some();
     date.month = date.month.filter(|month| (1..=12).contains(month) && year_first);
-    date.day = date.day.filter(|day| (1..=31).contains(day) && date.month.is_some());
+    let days = match date.month {
+        Some(2) => 29,
+        Some(4 | 6 | 9 | 11) => 30,
+        Some(_) => 31,
+        None => 0,
+    };
+    date.day = date.day.filter(|day| (1..=days).contains(day));
     date
+}
+
+/// The date in front of a time: `2019-07-15T00:00:00Z`.
+fn before_time(value: &str) -> Option<&str> {
+    let at = value.find('T').filter(|at| *at > 0)?;
+    let digit = |at: usize| value.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
+    (digit(at - 1) && digit(at + 1)).then(|| &value[..at])
+}
+
+/// Parses a date as spreadsheets write it, with two digits for the year: `15-Jul-19`.
+fn two_digits<'a, Words: Iterator<Item = &'a str>>(words: impl Fn() -> Words) -> Option<Date> {
+    /// Spreadsheets take lower numbers for years after 1999.
+    const PIVOT: i32 = 30;
+    let mut words = words();
+    let (day, month, year) = (small(words.next()?)?, month(words.next()?)?, words.next()?);
+    if year.len() != 2 || words.next().is_some() {
+        return None;
+    }
+    let year = i32::from(small(year).or((year == "00").then_some(0))?);
+    let year = if year < PIVOT { 2000 + year } else { 1900 + year };
+    Some(plausible(Date { year: Some(year), month: Some(month), day: Some(day) }, true))
+}
+
+/// Parses the number of a day: `1st`, `22nd`, `3rd`, `4th`.
+fn ordinal(word: &str) -> Option<u8> {
+    ["st", "nd", "rd", "th"].iter().find_map(|end| small(word.strip_suffix(end)?))
 }
 
 /// Parses a date in eight digits: `20190102`.
@@ -149,8 +190,41 @@ fn small(word: &str) -> Option<u8> {
     digits.then(|| word.parse().ok()).flatten().filter(|number| *number > 0)
 }
 
-/// Parses an English month, whole or abbreviated to three letters.
+/// The months in Spanish, Portuguese, French, Italian and German, and the stems of the Russian ones.
+#[rustfmt::skip]
+const OTHER_MONTHS: [&[&str]; 12] = [
+    &["enero", "janeiro", "janvier", "gennaio", "januar", "jänner", "январ"],
+    &["febrero", "fevereiro", "février", "fevrier", "febbraio", "februar", "феврал"],
+    &["marzo", "março", "mars", "märz", "maerz", "март"],
+    &["abril", "avril", "aprile", "апрел"],
+    &["mayo", "maio", "mai", "maggio", "май", "мая"],
+    &["junio", "junho", "juin", "giugno", "juni", "июн"],
+    &["julio", "julho", "juillet", "luglio", "juli", "июл"],
+    &["agosto", "août", "aout", "август"],
+    &["septiembre", "setiembre", "setembro", "septembre", "settembre", "сентябр"],
+    &["octubre", "outubro", "octobre", "ottobre", "oktober", "октябр"],
+    &["noviembre", "novembro", "novembre", "ноябр"],
+    &["diciembre", "dezembro", "décembre", "decembre", "dicembre", "dezember", "декабр"],
+];
+
+/// Parses a month of [`OTHER_MONTHS`], whole or abbreviated to three letters.
+fn other_month(word: &str) -> Option<u8> {
+    if !word.chars().all(char::is_alphabetic) || word.chars().count() < 3 {
+        return None;
+    }
+    let word = word.to_lowercase();
+    let is_same = |name: &&str| name.starts_with(&word) || (!name.is_ascii() && word.starts_with(*name));
+    let at = OTHER_MONTHS.iter().position(|names| names.iter().any(is_same))?;
+    u8::try_from(at + 1).ok()
+}
+
+/// Parses a month in another language than Chinese, Japanese or Korean.
 fn month(word: &str) -> Option<u8> {
+    english_month(word).or_else(|| other_month(word))
+}
+
+/// Parses an English month, whole or abbreviated to three letters.
+fn english_month(word: &str) -> Option<u8> {
     const MONTHS: [&str; 12] = [
         "january",
         "february",
@@ -195,6 +269,19 @@ mod tests {
             ("20190102", Some(2019), Some("2019-01-02")),
             ("20190002", Some(2019), None),
             ("2014/13/40", Some(2014), None),
+            ("2019 juin 3", Some(2019), Some("2019-06-03")),
+            ("15 mai 2019", Some(2019), Some("2019-05-15")),
+            ("2019/ago.", Some(2019), Some("2019-08")),
+            ("jul.-set. 2019", Some(2019), Some("2019-07")),
+            ("12. Dezember 2019", Some(2019), Some("2019-12-12")),
+            ("1 января 2019 г.", Some(2019), Some("2019-01-01")),
+            ("2019 tavasz 3", Some(2019), None),
+            ("2019-07-15T00:00:00Z", Some(2019), Some("2019-07-15")),
+            ("July 1st, 2019", Some(2019), Some("2019-07-01")),
+            ("2nd quarter 2019", Some(2019), None),
+            ("2019 Apr 31", Some(2019), Some("2019-04")),
+            ("15-Jul-19", Some(2019), Some("2019-07-15")),
+            ("03-Feb-98", Some(1998), Some("1998-02-03")),
             ("05/06/2014", Some(2014), None),
             ("May 2022", Some(2022), Some("2022-05")),
             ("Jun2020", Some(2020), Some("2020-06")),

@@ -13,12 +13,18 @@ const ANYWHERE: [&str; 24] = [
 const ZEROS: [&str; 4] = ["0", "00", "0-0", "0.0"];
 /// Placeholders for page numbers, of EBSCOhost, Embase and APA PsycInfo.
 const PAGES: [&str; 5] = ["n.pag", "n.pag.", "no pagination", "no pagination specified", "unpaginated"];
+/// Placeholders for volumes, issues and pages of works that are published before their issue.
+#[rustfmt::skip]
+const AHEAD: [&str; 9] = [
+    "ahead-of-print", "ahead of print", "publish ahead of print", "online ahead of print", "epub ahead of print",
+    "in press", "in-press", "online first", "online-first",
+];
 /// Placeholders for titles.
 const TITLES: [&str; 4] = ["not available", "no title", "no title available", "title not available"];
 /// Texts that are placeholders in lists of people.
 #[rustfmt::skip]
-const PEOPLE: [&str; 38] = [
-    "et al", "et al.", "and others", "others", "no author", "no authors", "no authors listed", "no author listed",
+const PEOPLE: [&str; 41] = [
+    "et al", "et al.", "al., et", "al, et", "et, al", "and others", "others", "no author", "no authors", "no authors listed", "no author listed",
     "author unknown", "unknown author", "unknown authors", "no author name available", "no author id available",
     "no author available", "no author name", "no authorship indicated", "no authorship, indicated",
     "author not available", "authors not available", "author not listed", "s.n.", "s. n.", "sine nomine",
@@ -36,16 +42,18 @@ const ABSTRACTS: [&str; 17] = [
 
 /// Returns `true` if a value stands for an unknown one.
 pub(super) fn is_placeholder(field: Field, value: &str) -> bool {
-    /// Longest placeholder.
-    const MAX: usize = 40;
+    let longest = match field {
+        Field::Abstract => 200,
+        _ => 40,
+    };
     let value = tidy::trim(value);
-    if value.len() > MAX {
+    if value.len() > longest {
         return false;
     }
     if matches!(field, Field::Author | Field::ShortAuthor | Field::Group | Field::Editor) {
         return is_no_name(value);
     }
-    if !may_be_placeholder(value, b"nut0akprs") {
+    if !may_be_placeholder(value, b"nut0akprseio") {
         return false;
     }
     let plain = value.trim_matches(['[', ']', '(', ')']).trim();
@@ -71,7 +79,7 @@ pub(super) fn is_placeholder(field: Field, value: &str) -> bool {
         | Field::FirstPage
         | Field::LastPage
         | Field::Doi
-        | Field::Pmid => is_unknown(plain) || ZEROS.contains(&plain),
+        | Field::Pmid => is_unknown(plain) || ZEROS.contains(&plain) || is_one_of(&AHEAD),
         Field::Abstract => {
             is_unknown(plain) || plain == "0" || ABSTRACTS.iter().any(|phrase| begins(plain, phrase))
         }
@@ -139,6 +147,10 @@ mod tests {
     fn placeholders_depend_on_the_field() {
         for (field, value) in [
             (Field::Volume, "NA"),
+            (Field::Volume, "ahead-of-print"),
+            (Field::Pages, "Publish Ahead of Print"),
+            (Field::Author, "al., et"),
+            (Field::Abstract, "No abstract is available for this article."),
             (Field::Issue, "0"),
             (Field::Pages, "N/A"),
             (Field::Abstract, "[No abstract available]"),
