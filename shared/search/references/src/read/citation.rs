@@ -62,6 +62,7 @@ pub(super) fn parse_source(text: &str) -> Option<Citation<'_>> {
     }
     parse_dense(text)
         .or_else(|| parse_japanese(text))
+        .or_else(|| parse_lilacs(text))
         .or_else(|| parse_ovid(text))
         .filter(|found| !found.pages.is_empty() && !found.journal.is_empty())
 }
@@ -86,6 +87,25 @@ fn parse_dense(text: &str) -> Option<Citation<'_>> {
             issue,
             pages,
         })
+    })
+}
+
+/// `Journal of Tests (Online);12(3): 123-130, jul.-set. 2019. tab`
+fn parse_lilacs(text: &str) -> Option<Citation<'_>> {
+    let (journal, rest) = text.split_once(';')?;
+    let (numbers, rest) = rest.split_once(':')?;
+    let (pages, date) = rest.split_once(',')?;
+    let (volume, issue) = numbers.trim().split_once('(').unwrap_or((numbers.trim(), ""));
+    let (issue, pages) = (issue.trim_end_matches([')', ' ']), pages.trim());
+    let is_number =
+        |text: &str| text.len() < 16 && text.bytes().next().is_some_and(|first| first.is_ascii_digit());
+    let is_page = |text: &str| text.len() < 24 && text.bytes().any(|byte| byte.is_ascii_digit());
+    (is_number(volume) && is_page(pages) && dates::year(date).is_some()).then_some(Citation {
+        journal: journal.trim(),
+        date: date.trim(),
+        volume: volume.trim(),
+        issue,
+        pages,
     })
 }
 

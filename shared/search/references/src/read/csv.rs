@@ -32,7 +32,7 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
         ));
     }
     let best = best_columns(header, &row);
-    let mut draft = Draft::default();
+    let (mut draft, mut source) = (Draft::default(), None);
     for (column, cell) in header.columns.iter().zip(&row).filter(|(_, cell)| !tidy::is_blank(cell)) {
         // R writes NA into empty cells.
         if cell == "NA" {
@@ -49,6 +49,7 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
             // A column with this name holds the label of a search if another one holds the journal.
             Some(named) if named.name == "source" && header.has_journal => {
                 draft.extra.push(&column.name, &entities::decode(cell));
+                source = Some(cell);
             }
             Some(named) if named.name == "source" && is_database(cell) => {
                 let database = FieldName { field: Field::Database, ..named };
@@ -62,6 +63,10 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
     }
     let mut reference = draft.finish();
     complete_from_source(&mut reference);
+    // LILACS writes the pages only there.
+    if let Some(found) = source.and_then(|source| citation::parse_source(identifiers::front(source))) {
+        complete_numbers(&mut reference, found.volume, found.issue, found.pages);
+    }
     Ok(reference)
 }
 
@@ -169,37 +174,35 @@ fn list(cell: &str, mut item: impl FnMut(&str)) {
 /// Parses the journal column of Embase, which holds "Cancer (2004) 102:4 (253-258). Date of Publication: 25 Aug 2004",
 /// and those of Ovid and SinoMed.
 pub(super) fn complete_from_source(reference: &mut Reference) {
-    let Some(source) = reference.journal.as_deref() else { return };
-    let source = identifiers::front(source);
-    let Some((journal, year, rest)) = source_parts(source) else {
-        if let Some(found) = citation::parse_source(source) {
-            let date = dates::date(found.date);
-            let [journal, volume, issue, pages] =
-                [found.journal, found.volume, found.issue, found.pages].map(tidy::line);
-            if reference.year.is_none_or(|year| Some(year) == date.year) {
-                reference.date = reference.date.take().or(date.iso());
-            }
-            reference.year = reference.year.or(date.year);
-            reference.volume = reference.volume.take().or(volume);
-            reference.issue = reference.issue.take().or(issue);
-            reference.pages = reference.pages.take().or(pages);
-            reference.pages_normalized = reference.pages.as_deref().and_then(pages::normalized);
-            reference.journal = journal;
+    let Some(given) = reference.journal.take() else { return };
+    let source = identifiers::front(&given);
+    if let Some((journal, year, rest)) = source_parts(source) {
+        let (numbers, pages) = rest.split_once('(').unwrap_or((rest, ""));
+        let numbers = numbers.split('.').next().unwrap_or_default();
+        let (volume, issue) = numbers.split_once(':').unwrap_or((numbers, ""));
+        let pages = pages.split_once(')').map_or("", |(pages, _)| pages);
+        reference.year = reference.year.or(Some(year));
+        complete_numbers(reference, volume, issue, pages);
+        reference.journal = Some(journal.to_owned());
+    } else if let Some(found) = citation::parse_source(source) {
+        let date = dates::date(found.date);
+        if reference.year.is_none_or(|year| Some(year) == date.year) {
+            reference.date = reference.date.take().or(date.iso());
         }
-        return;
-    };
-    let (numbers, pages) = rest.split_once('(').unwrap_or((rest, ""));
-    let numbers = numbers.split('.').next().unwrap_or_default();
-    let (volume, issue) = numbers.split_once(':').unwrap_or((numbers, ""));
-    let pages = pages.split_once(')').and_then(|(pages, _)| tidy::line(pages));
-    let (volume, issue) = (tidy::line(volume), tidy::line(issue));
-    let journal = journal.to_owned();
-    reference.year = reference.year.or(Some(year));
-    reference.volume = reference.volume.take().or(volume);
-    reference.issue = reference.issue.take().or(issue);
-    reference.pages = reference.pages.take().or(pages);
+        reference.year = reference.year.or(date.year);
+        complete_numbers(reference, found.volume, found.issue, found.pages);
+        reference.journal = tidy::line(found.journal);
+    } else {
+        reference.journal = Some(given);
+    }
+}
+
+/// Sets the numbers that no other column holds.
+fn complete_numbers(reference: &mut Reference, volume: &str, issue: &str, pages: &str) {
+    reference.volume = reference.volume.take().or_else(|| tidy::line(volume));
+    reference.issue = reference.issue.take().or_else(|| tidy::line(issue));
+    reference.pages = reference.pages.take().or_else(|| tidy::line(pages));
     reference.pages_normalized = reference.pages.as_deref().and_then(pages::normalized);
-    reference.journal = Some(journal);
 }
 
 /// Splits a source into the journal, the year in parentheses after it, and the rest.

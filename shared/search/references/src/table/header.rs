@@ -1,5 +1,6 @@
 //! Interprets the header row of a table.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use super::cells::cells;
@@ -38,9 +39,9 @@ pub(crate) const RULES: &[Rule] = &[
     Rule { field: Field::Date, names: &[
         "year", "publicationyear", "pubyear", "yearofpublication", "publishedyear", "yearpublished", "py",
         "publicationdate", "dateofpublication", "datepublished", "pubdate", "coverdate", "issuedate", "issued",
-        "date", "published", "dcdate", "startdate", "earlyaccessdate", "earlyaccessyear", "dateregistration3", "dateregistration", "registrationdate", "dateofregistration", "dateapplied", "dateregistered", "dateassigned", "registrierungsdatum", "firstposted", "yr", "y1", "da", "jahr",
+        "date", "published", "dcdate", "startdate", "earlyaccessdate", "earlyaccessyear", "dateregistration3", "dateregistration", "registrationdate", "dateofregistration", "dateapplied", "dateregistered", "dateassigned", "registrierungsdatum", "registrationdateindrks", "overalldecisiondate", "firstposted", "yr", "y1", "da", "jahr",
         "erscheinungsjahr", "año", "ano", "année", "annee", "anno", "年", "年份", "出版年", "出版年份", "出版日期", "发表年份", "出版年月", "発行年月", "発行日", "发表时间", "出版时间", "発行年", "出版年月日", "出版日付",
-        "발행연도", "발행년", "연도", "год", "годпубликации", "出版日", "公開日", "发表日期", "發表年", "注册时间", "注册日期", "рік", "rok", "jaar", "yıl", "år", "vuosi", "év", "tahun", "godina", "έτος", "السنة", "سال",
+        "발행연도", "발행년", "발행년도", "발행년월", "연도", "год", "годпубликации", "出版日", "公開日", "发表日期", "發表年", "注册时间", "注册日期", "рік", "rok", "jaar", "yıl", "år", "vuosi", "év", "tahun", "godina", "έτος", "السنة", "سال",
     ] },
     Rule { field: Field::Journal, names: &[
         "journal", "journaltitle", "sourcetitle", "secondarytitle", "publicationtitle", "publicationname",
@@ -48,7 +49,7 @@ pub(crate) const RULES: &[Rule] = &[
         "periodicalfull", "primarylocationsourcedisplayname", "hostvenuedisplayname", "containertitle", "venue",
         "source", "journalabbreviation", "abbreviatedsourcetitle", "journalabbrev", "isoabbreviation",
         "alternatetitle3", "alternatetitle2", "so", "jo", "jf", "t2", "zeitschrift", "revista", "revue", "rivista",
-        "刊名", "期刊", "期刊名称", "期刊名", "中文刊名", "来源刊名", "文献来源", "来源", "出处", "掲載誌名", "刊行物名", "収載誌", "雑誌名", "掲載誌", "収載誌名", "ジャーナル名", "学術雑誌名", "학술지명", "학술지", "저널명", "журнал", "источник", "названиежурнала", "期刊名稱", "誌名", "czasopismo", "dergi", "tijdschrift", "tidsskrift", "tidskrift", "časopis", "periódico", "jurnal", "lehti", "folyóirat", "περιοδικό", "المجلة", "مجله",
+        "刊名", "期刊", "期刊名称", "期刊名", "中文刊名", "来源刊名", "文献来源", "来源", "出处", "掲載誌名", "刊行物名", "収載誌", "雑誌名", "掲載誌", "収載誌名", "ジャーナル名", "学術雑誌名", "학술지명", "학술지", "저널명", "журнал", "источник", "названиежурнала", "期刊名稱", "誌名", "資料名", "収録刊行物", "간행물명", "zeitschriftzeitung", "czasopismo", "dergi", "tijdschrift", "tidsskrift", "tidskrift", "časopis", "periódico", "jurnal", "lehti", "folyóirat", "περιοδικό", "المجلة", "مجله",
     ] },
     Rule { field: Field::Book, names: &[
         "booktitle", "anthologytitle", "conferencetitle", "proceedingstitle",
@@ -66,17 +67,18 @@ pub(crate) const RULES: &[Rule] = &[
     ] },
     Rule { field: Field::Pages, names: &[
         "pages", "pagerange", "pagenumbers", "page", "pagespan", "pagination", "pageno", "seiten", "páginas", "paginas", "pagine",
-        "页码", "起止页码", "页码范围", "页", "頁", "ページ", "페이지", "수록면", "страницы", "頁次", "頁碼", "起止頁碼", "сторінки", "strony", "sayfa", "sayfalar", "sider", "sidor", "strany", "σελίδες",
+        "页码", "起止页码", "页码范围", "页", "頁", "ページ", "페이지", "수록면", "seitenvonbis", "страницы", "頁次", "頁碼", "起止頁碼", "сторінки", "strony", "sayfa", "sayfalar", "sider", "sidor", "strany", "σελίδες",
     ] },
     Rule { field: Field::FirstPage, names: &[
         "startpage", "pagestart", "firstpage", "beginningpage", "bibliofirstpage", "bp", "sp", "articlenumber",
-        "artno", "artnumber", "articleno", "ar", "起始页", "開始ページ",
+        "artno", "artnumber", "articleno", "ar", "起始页", "開始ページ", "시작페이지",
     ] },
     Rule { field: Field::LastPage, names: &[
-        "endpage", "pageend", "lastpage", "endingpage", "bibliolastpage", "ep", "终止页", "終了ページ",
+        "endpage", "pageend", "lastpage", "endingpage", "bibliolastpage", "ep", "终止页", "終了ページ", "끝페이지",
     ] },
     Rule { field: Field::Doi, names: &[
         "doi", "doidoi", "digitalobjectidentifier", "itemdoi", "doilink", "articledoi", "doiurl", "di", "do",
+        "doi号", "urldoi", "doiname",
     ] },
     Rule { field: Field::Pmid, names: &[
         "pmid", "pubmedid", "medlinepmid", "pubmedidentifier", "idspmid", "pm",
@@ -95,13 +97,16 @@ pub(crate) const RULES: &[Rule] = &[
         "zusammenfassung", "resumen", "résumé", "resumo", "riassunto", "摘要", "文摘", "抄録", "초록", "аннотация", "реферат", "中文摘要", "анотація", "streszczenie", "özet", "samenvatting", "sammendrag", "sammanfattning", "abstrakt", "abstrak", "περίληψη", "الملخص", "چکیده",
     ] },
     Rule { field: Field::Keyword, names: &[
-        "keywords", "keyword", "authorkeywords", "keywordsauthor", "indexkeywords", "keywordsplus", "tags",
+        "keywords", "keyword", "authorkeywords", "keywordsauthor", "indexkeywords", "keywordsplus", "tags", "manualtags", "automatictags",
+        "emtreedrugindexterms", "emtreedrugindextermsmajorfocus", "emtreemedicalindexterms",
+        "emtreemedicalindextermsmajorfocus", "ieeeterms",
         "meshterms", "subjects", "subjectterms", "keywordsdisplayname", "conditions", "condition", "medicalconditions", "broadterms", "descriptors", "taxanotes", "supertaxa", "de", "kw", "schlagwörter", "schlagworte", "palabrasclave",
         "motsclés", "关键词", "关键字", "キーワード", "키워드", "주제어", "ключевыеслова", "關鍵詞", "關鍵字", "主题词", "ключовіслова", "słowakluczowe", "anahtarkelimeler", "trefwoorden", "palavraschave", "parolechiave", "nøkkelord", "nyckelord", "klíčováslova", "katakunci",
     ] },
     Rule { field: Field::Url, names: &[
         "url", "link", "urls", "links", "weblink", "articleurl", "documenturl", "studyurl", "fulltextlink",
-        "fulltexturl", "plink", "記事url", "openurllink", "landingpageurl", "webaddress", "ur", "网址", "链接",
+        "fulltexturl", "plink", "記事url", "embaselink", "openurllink", "landingpageurl", "webaddress", "ur", "网址", "链接",
+        "externalurl", "sourcelinkout", "dimensionsurl", "primarylocationlandingpageurl", "pdflink", "sourceurls",
     ] },
     Rule { field: Field::Type, names: &[
         "publicationtype", "documenttype", "typeofreference", "referencetype", "itemtype", "articletype", "doctypes",
@@ -189,28 +194,34 @@ pub(crate) fn is_header(row: &[u8], delimiter: Delimiter, is_first: bool) -> boo
         Header::parse(row, delimiter)
             .is_some_and(|header| header.has_titles() && (is_first || header.recognised() >= MIN_COLUMNS))
     };
-    match std::str::from_utf8(row) {
-        _ if has_escape(row) => {
-            spend(row.len());
-            is_known(&Decoder::Web(encoding_rs::ISO_2022_JP).decode(row))
-        }
-        Ok(row) => is_known(row),
-        // In another encoding the names of the columns would not be words.
-        Err(_) => ENCODINGS.iter().any(|encoding| {
-            spend(row.len());
-            is_known(&encoding.decode_without_bom_handling(row).0)
-        }),
-    }
+    decoded(row).any(|row| is_known(&row))
+}
+
+/// Returns a row in each encoding that it may have. In another encoding the names of the columns would not be words.
+fn decoded(row: &[u8]) -> impl Iterator<Item = Cow<'_, str>> {
+    let (known, others): (_, &[_]) = match std::str::from_utf8(row) {
+        _ if has_escape(row) => (Some(Decoder::Web(encoding_rs::ISO_2022_JP).decode(row)), &[]),
+        Ok(row) => (Some(Cow::Borrowed(row)), &[]),
+        Err(_) => (None, &ENCODINGS),
+    };
+    let others = others.iter().map(|encoding: &&encoding_rs::Encoding| {
+        spend(row.len());
+        encoding.decode_without_bom_handling(row).0
+    });
+    known.into_iter().chain(others)
 }
 
 /// The encodings of tables with names of columns in other scripts.
-static ENCODINGS: [&encoding_rs::Encoding; 6] = [
+static ENCODINGS: [&encoding_rs::Encoding; 9] = [
     encoding_rs::WINDOWS_1252,
     encoding_rs::GB18030,
     encoding_rs::SHIFT_JIS,
     encoding_rs::EUC_KR,
     encoding_rs::BIG5,
     encoding_rs::WINDOWS_1251,
+    encoding_rs::WINDOWS_1250,
+    encoding_rs::WINDOWS_1254,
+    encoding_rs::WINDOWS_1257,
 ];
 
 /// Returns `true` if a table with this header quotes its cells.
@@ -244,8 +255,15 @@ pub(crate) fn column(name: &str, at: usize) -> Column {
     let name = name.trim().trim_start_matches('\u{feff}');
     let plain: String = name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
     let name = if name.is_empty() { format!("column {}", at + 1) } else { name.to_owned() };
+    // A first column with this name counts the rows.
+    if at == 0 && matches!(&*plain, "no" | "number" | "nr") {
+        return Column { named: None, name };
+    }
     // CNKI writes its names in two languages: `Title-题名`.
     let named = INDEX.find(&plain).or_else(|| {
+        if !name.contains('-') {
+            return None;
+        }
         let other: String = plain.chars().filter(|c| !c.is_ascii()).collect();
         if other.is_empty() || other.len() == plain.len() { None } else { INDEX.find(&other) }
     });
@@ -280,8 +298,8 @@ pub(crate) fn known_columns(row: &[u8], delimiter: Delimiter) -> usize {
     if !are_names || columns < SURE_COLUMNS {
         return 0;
     }
-    let header = std::str::from_utf8(row).ok().and_then(|row| Header::parse(row, delimiter));
-    let known = header.filter(Header::has_titles).map_or(0, |header| header.fields());
+    let headers = decoded(row).filter_map(|row| Header::parse(&row, delimiter));
+    let known = headers.filter(Header::has_titles).map(|header| header.fields()).max().unwrap_or(0);
     if known < SURE_COLUMNS { 0 } else { known }
 }
 
@@ -319,6 +337,8 @@ mod tests {
         assert_eq!(field("StartPage"), Some(Field::FirstPage));
         assert_eq!(field("primary_location.source.display_name"), Some(Field::Journal));
         assert_eq!(field("Original Title"), None);
+        assert_eq!((field("ISSN号"), field("DOI号")), (None, Some(Field::Doi)));
+        assert_eq!(field("No."), None, "it counts the rows");
         assert_eq!(
             (field("Title-题名"), field("作者"), field("DOI-DOI")),
             (Some(Field::Title), Some(Field::Author), Some(Field::Doi))
