@@ -15,7 +15,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::{
     Format, Outcome, Quarantine, Record, Reference,
-    encoding::{Decoder, decode, decode_cut, printable},
+    encoding::{Decoder, decode, decode_cut, encoded_twice, printable},
     outcome::{EXCERPT_CHARS, REASON_CHARS},
     read,
     work::{self, Stop},
@@ -223,11 +223,17 @@ impl Batch<'_> {
 
     /// Reads a record; `dropped` control characters were removed from its text.
     fn reference(&self, text: &str, dropped: usize, parents: read::Parents<'_>) -> Result<Reference, String> {
-        let read = || read::read(self.format, self.context, text, parents);
+        let mut is_twice = false;
+        let read = || {
+            let decoded = encoded_twice(text);
+            is_twice = decoded.is_some();
+            read::read(self.format, self.context, decoded.as_deref().unwrap_or(text), parents)
+        };
         let bytes = text.len() + parents.bytes();
         let mut reference = work::within(work::budget(bytes), read).map_err(|error| error.to_string())??;
-        if dropped > 0 {
-            let note = format!("control characters were dropped: {dropped}");
+        let dropped = (dropped > 0).then(|| format!("control characters were dropped: {dropped}"));
+        let twice = is_twice.then(|| "it was encoded in UTF-8 twice".to_owned());
+        for note in dropped.into_iter().chain(twice) {
             reference.extra.entry(read::REPAIRED.to_owned()).or_default().push(note);
         }
         Ok(reference)

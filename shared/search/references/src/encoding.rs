@@ -16,6 +16,7 @@ use std::{borrow::Cow, fmt};
 use encoding_rs::ISO_2022_JP;
 use serde::{Deserialize, Serialize};
 
+use crate::work::spend;
 pub(crate) use decoder::Decoder;
 pub(crate) use jis::Jis;
 pub(crate) use legacy::{LegacyEncoding, LegacyState};
@@ -199,6 +200,17 @@ pub(crate) fn decode<'a>(bytes: &'a [u8], legacy: Decoder) -> Result<(Cow<'a, st
     })
 }
 
+/// Decodes a text that a program encoded in UTF-8 twice, because it took the bytes for Windows-1252: `MÃ¼ller`.
+pub(crate) fn encoded_twice(text: &str) -> Option<String> {
+    // The first bytes of letters of European alphabets and of punctuation, as characters of Windows-1252.
+    let is_first = |c: char| matches!(c, 'Â'..='Æ' | 'Ð' | 'Ñ' | 'â');
+    if text.is_ascii() || !text.contains(is_first) || !spend(text.len()) {
+        return None;
+    }
+    let (bytes, _, has_errors) = encoding_rs::WINDOWS_1252.encode(text);
+    if has_errors { None } else { String::from_utf8(bytes.into_owned()).ok() }
+}
+
 /// Returns `true` for UTF-8 in which one or two characters were cut, by a program that merged or shortened files. Text in
 /// an older encoding contains hardly any characters of UTF-8.
 pub(crate) fn is_cut_utf8(bytes: &[u8]) -> bool {
@@ -308,6 +320,14 @@ mod tests {
         assert!(decode(b"a\x01\x02\x03\x04\x05", WINDOWS_1252).is_err());
         assert!(decode(b"M\xFCller \x81", WINDOWS_1252).is_err());
         assert!(decode(b"a\0b", WINDOWS_1252).is_err());
+    }
+
+    #[test]
+    fn text_encoded_twice_is_decoded_again() {
+        assert_eq!(encoded_twice("MÃ¼ller â€“ FranÃ§ois").as_deref(), Some("Müller – François"));
+        for text in ["Müller", "SÃO PAULO", "MÃ¼ller and Müller", "Ã", "Muller"] {
+            assert_eq!(encoded_twice(text), None, "{text}");
+        }
     }
 
     #[test]
