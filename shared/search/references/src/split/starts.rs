@@ -453,9 +453,10 @@ fn is_in_last_line(first: u8, second: u8) -> bool {
     let is_numbered = (first == b'1') & ((second == b'.') | (second == b':') | (second == b' '));
     // `TY  - `, `RT `, `PT `, `FN ` and `%0 `.
     let is_tag = (second == b' ') & ((first == b'Y') | (first == b'T') | (first == b'N') | (first == b'0'));
-    // `PMID-`, `#1`, `{R` and the first byte of a Chinese letter of CNKI.
+    // `PMID-`, `#1`, `Type:`, `{R` and the first byte of a Chinese letter of CNKI.
     let is_word = ((first == b'D') & (second == b'-'))
         | ((first == b'#') & (second == b'1'))
+        | ((first == b'e') & (second == b':'))
         | ((first == b'{') & (second == b'R'));
     let is_chinese = (first == 0xE6) | ((first == 0xE3) & (second == 0x80));
     is_numbered | is_tag | is_word | is_chinese | (first == b'@') | (first == b'<')
@@ -478,7 +479,9 @@ fn joined_line(line: &[u8], after: &[u8], wanted: Option<Format>) -> Option<(usi
         let at = from + rfind(&line[from..], needle)?;
         let format = if *format == Format::Cochrane && !is_cochrane(after) { Format::Ris } else { *format };
         // A blank before it shows that it is part of a text.
-        let is_joined = line[..at].last().is_some_and(|before| !before.is_ascii_whitespace());
+        let is_joined = line[..at].last().is_some_and(|before| !before.is_ascii_whitespace())
+            && (format != Format::EndNoteText
+                || endnote_text::begins(&line[at..], &String::from_utf8_lossy(after)));
         (is_joined && begins(&line[at..])).then_some((at, format))
     })
 }
@@ -545,7 +548,7 @@ fn joined_table(line: &[u8], after: &[u8], current: Format) -> Option<(usize, Fo
 type Check = fn(&[u8]) -> bool;
 
 /// The beginnings of files of tagged lines, and what else has to be on the line.
-const NEEDLES: [(&[u8], Format, Check); 13] = [
+const NEEDLES: [(&[u8], Format, Check); 14] = [
     (b"TY  - ", Format::Ris, |line| is_known_type(line, false)),
     (b"PMID- ", Format::Nbib, is_nbib),
     ("SrcDatabase-来源库".as_bytes(), Format::CnkiText, cnki::is_type_line),
@@ -561,6 +564,7 @@ const NEEDLES: [(&[u8], Format, Check); 13] = [
     (b"Document 1 of ", Format::ProQuest, numbered::is_proquest),
     (b"<1>", Format::Ovid, numbered::is_ovid),
     ("【流水号】".as_bytes(), Format::CnkiText, cnki::is_type_line),
+    (b"Reference Type:", Format::EndNoteText, endnote_text::is_first_line),
 ];
 
 /// The offset of a byte-order mark that is directly before `at`, else `at`.

@@ -263,7 +263,8 @@ proptest! {
             Format::BibTex => !file.contains("@string"),
             _ => true,
         };
-        if by_lines {
+        // A line of symbols in ISO-2022-JP says nothing, but its bytes look like letters.
+        if by_lines && !file.contains('\u{1b}') {
             let gaps = gaps(&file, &read.outcomes);
             let lines = gaps.iter().flat_map(|gap| gap.split(['\n', '\r']));
             let named = lines.filter(|line| is_named(format, line)).count();

@@ -15,7 +15,7 @@ struct Writer {
 }
 
 /// The writers of all formats.
-const WRITERS: [Writer; 29] = [
+const WRITERS: [Writer; 30] = [
     Writer {
         format: "RIS",
         begin: "",
@@ -43,6 +43,15 @@ const WRITERS: [Writer; 29] = [
         record: |title, _| format!("<PubmedArticle><ArticleTitle>{title}</ArticleTitle></PubmedArticle>"),
         between: "\n",
         end: "\n</PubmedArticleSet>",
+    },
+    Writer {
+        format: "EndNote text",
+        begin: "",
+        record: |title, _| {
+            format!("Reference Type:  Journal Article\nAuthor: Roe, A\nYear: 2020\nTitle: {title}")
+        },
+        between: "\n\n",
+        end: "",
     },
     Writer {
         format: "BibTeX",
@@ -360,9 +369,13 @@ fn check_cut(first: &Writer, second: &Writer, cut: usize, chunk: usize) -> Resul
     if is_right { Ok(()) } else { Err(format!("{names}: {titles:?}")) }
 }
 
-/// A list that ends after a comma may continue with any object.
+/// A list that ends after a comma may continue with any object, and a value of EndNote's text after a blank line.
 fn is_ambiguous(first: &Writer, second: &Writer, cut: usize) -> bool {
     let (one, _) = cut_file(first, cut);
+    let last_line = one.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    if first.format == "EndNote text" && b"Reference Type:".starts_with(last_line) {
+        return true;
+    }
     first.begin.ends_with('[') && second.begin.starts_with('{') && one.trim_ascii_end().ends_with(b",")
 }
 
