@@ -45,7 +45,10 @@ const NOTES: [&str; 31] = [
     "persian",
 ];
 
-/// Words that mark a notice about an article, if they are among its first words.
+/// The maximum number of words at the end of a title that say what it is.
+const MAX_LABEL: usize = 3;
+
+/// Words that mark a notice about an article, if they are among its first words, or the only ones after a colon.
 const NOTICES: [&str; 9] = [
     "erratum",
     "errata",
@@ -116,9 +119,16 @@ impl Title {
         // A title that consists of a note is a title.
         let folded = if words(&bare).next().is_none() { fold(title) } else { bare };
         let first: Vec<&str> = words(&folded).take(5).collect();
+        let is_reply =
+            |words: &[&str]| REPLIES.iter().chain(&EDITORIAL_REPLIES).any(|reply| words.starts_with(reply));
+        // `Title of the article: Correction`
+        let last = title.rsplit_once([':', '(', '[']).or_else(|| title.rsplit_once(" - "));
+        let last = fold(last.map_or("", |(_, last)| last));
+        let last: Vec<&str> = words(&last).take(MAX_LABEL + 1).collect();
+        let is_label = !last.is_empty() && last.len() <= MAX_LABEL;
         Self {
-            is_notice: is_notice(&first),
-            is_reply: REPLIES.iter().chain(&EDITORIAL_REPLIES).any(|reply| first.starts_with(reply)),
+            is_notice: is_notice(&first) || (is_label && is_notice(&last)),
+            is_reply: is_reply(&first) || (is_label && is_reply(&last)),
             words: significant_words(&folded, MAX_LETTERS),
         }
     }
