@@ -59,6 +59,27 @@ async fn set_source_stands_and_missing_source_is_detected() {
     assert_eq!(sources(&api, &path).await, [given, guessed]);
 }
 
+/// A number of Web of Science shows where its own record was found. Other records of the file may contradict it.
+#[tokio::test]
+async fn number_of_first_record_is_compared_with_further_records() {
+    let world = World::new();
+    let announced = world.announce(&["collection.ris", "all-databases.ris", "library.ris"]).await;
+    let [medline, core] = ["AN  - MEDLINE:33333333", "AN  - WOS:000600000100001"];
+    let files = [[medline, medline], [medline, core], [core, "DB  - Scopus"]];
+    for (index, tags) in files.iter().enumerate() {
+        let records = tags.map(|tag| format!("TY  - JOUR\nTI  - A\n{tag}\nER  - \n"));
+        world.upload(&announced, index, &records.concat()).await;
+    }
+    world.run().await;
+    let names = [
+        [json!("MEDLINE"), json!("Web of Science")],
+        [json!("Web of Science"), Value::Null],
+        [Value::Null, Value::Null],
+    ];
+    let expected = names.map(|[database, platform]| [database, platform, Value::Null, json!(true)]);
+    assert_eq!(sources(&api(&world), &path_of(announced.search_id)).await, expected);
+}
+
 #[tokio::test]
 async fn invalid_requests_change_nothing() {
     let (world, announced, path) = imported().await;

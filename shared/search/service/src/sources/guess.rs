@@ -1,8 +1,11 @@
-//! Guessing the source of a file from its format and first record.
+//! Guessing the source of a file from its format and first record, and further records if the first one shows only
+//! where it was found itself. No source is better than a wrong one: PRISMA reports it.
+
+use std::collections::BTreeSet;
 
 use references::Reference;
 
-use super::{Source, vocabulary};
+use super::{Method, Source, vocabulary};
 
 /// The beginnings of the short names of databases in links of Ovid: `D=medp`, `D=emed25`.
 const OVID_NAMES: [(&str, &str); 10] = [
@@ -21,9 +24,16 @@ const OVID_NAMES: [(&str, &str); 10] = [
 /// The tags in `extra` that hold further links.
 const LINK_TAGS: [&str; 4] = ["L2", "UR", "L1", "Link to the Ovid Full Text or citation"];
 
+/// The tags for the name of the database.
+const DATABASE_TAGS: [&str; 3] = ["DB", "remote-database-name", DATABASE];
+/// The tags for the name of the platform.
+const PLATFORM_TAGS: [&str; 3] = ["DP", "remote-database-provider", PLATFORM];
 /// Other tags and columns for the name of the database, which may also hold something else.
 const OTHER_TAGS: [&str; 6] =
     ["%W", "DS", "Database Provider", "Source", "SrcDatabase-来源库", "Library Catalog"];
+/// The column for the database of each record, in exports of searches in several databases: those of Ovid and of the
+/// Virtual Health Library.
+const RECORD_DATABASE: &str = "Database";
 /// The columns for the register of a trial in tables of the WHO's portal.
 const PORTAL_TAGS: [&str; 2] = ["Source Register", "Source_Register"];
 
@@ -31,36 +41,183 @@ const PORTAL_TAGS: [&str; 2] = ["Source Register", "Source_Register"];
 const DATABASE: &str = "database";
 const PLATFORM: &str = "platform";
 const SEARCHED_ON: &str = "searched_on";
+/// The end of the identifier of a study in nbib exports of this project.
+const STUDY_KEY: &str = "[study-key]";
 
-/// Hosts of links, with the database and platform that they belong to.
-const HOSTS: [(&str, Option<&str>, Option<&str>); 20] = [
+/// The beginnings of names that reference managers and screening tools write in place of a database. `DOI.org` is the
+/// service in which Zotero looks up single identifiers.
+const MANAGERS: [&str; 14] = [
+    "asreview",
+    "citavi",
+    "covidence",
+    "distillersr",
+    "doi.org",
+    "endnote",
+    "eppi-reviewer",
+    "jabref",
+    "mendeley",
+    "paperpile",
+    "rayyan",
+    "readcube",
+    "refworks",
+    "zotero",
+];
+
+/// The owners of records in PubMed. Other databases use the same format with their own name.
+const NLM_OWNERS: [&str; 7] = ["NLM", "NASA", "PIP", "KIE", "HSR", "HMD", "NOTNLM"];
+
+/// The columns that only one database exports.
+const COLUMNS: [(&[&str], &str); 6] = [
+    (&["Dimensions URL"], "Dimensions"),
+    (&["Lens ID"], "Lens.org"),
+    (&["EMBASE LINK"], "Embase"),
+    (&["First Author", "Create Date"], "PubMed"),
+    (&["Date Added To Xplore"], "IEEE Xplore"),
+    (&["IEEE Terms", "Document Identifier"], "IEEE Xplore"),
+];
+
+/// The columns with values that only one database exports, and the beginnings of the values.
+const VALUES: [(&str, &str, &str); 2] =
+    [("id", "https://openalex.org/W", "OpenAlex"), ("CitesURL", "https://scholar.google.", "Google Scholar")];
+
+/// The tables of trial registers: the column for the number, the beginning of the numbers, columns of which one must
+/// exist, and the register. The number alone may belong to a table of articles.
+const REGISTRATIONS: [(&str, &str, &[&str], &str); 6] = [
+    ("NCT Number", "NCT", &["Study Status", "Study Results", "Study Type"], "ClinicalTrials.gov"),
+    ("ISRCTN", "ISRCTN", &["Condition category", "Overall trial status", "Overall study status"], "ISRCTN"),
+    ("DRKS-ID", "DRKS", &["Registration Date in DRKS", "Recruitment Status"], "DRKS"),
+    ("TRIAL ID", "ACTRN", &["PUBLIC TITLE", "RECRUITMENT STATUS", "HEALTH CONDITION(S)"], "ANZCTR"),
+    ("注册号", "ChiCTR", &["研究课题的正式科学名称", "研究疾病", "研究类型"], "ChiCTR"),
+    ("Trial number", "20", &["Overall decision date", "Status in each country"], "CTIS"),
+];
+
+/// The name of Web of Science, both of its core collection and of the platform.
+const WEB_OF_SCIENCE: &str = "Web of Science";
+/// The beginning of the links that Web of Science writes for EndNote.
+const ENDNOTE_LINK: &str = "<Go to ISI>://";
+
+/// The collections in Web of Science by the beginnings of their numbers, except the core collection.
+const COLLECTIONS: [(&str, &str); 18] = [
+    ("ARCI", "Arabic Citation Index"),
+    ("BCI", "BIOSIS Citation Index"),
+    ("BIOABS", "Biological Abstracts"),
+    ("BIOSIS", "BIOSIS Previews"),
+    ("CABI", "CABI: CAB Abstracts and Global Health"),
+    ("CCC", "Current Contents Connect"),
+    ("CSCD", "Chinese Science Citation Database"),
+    ("DIIDW", "Derwent Innovations Index"),
+    ("DRCI", "Data Citation Index"),
+    ("FSTA", "FSTA"),
+    ("INSPEC", "Inspec"),
+    ("KJD", "KCI-Korean Journal Database"),
+    ("MEDLINE", "MEDLINE"),
+    ("PPRN", "Preprint Citation Index"),
+    ("PQDT", "ProQuest Dissertations & Theses"),
+    ("RSCI", "Russian Science Citation Index"),
+    ("SCIELO", "SciELO"),
+    ("ZOOREC", "Zoological Record"),
+];
+
+/// The tags under which exports of Web of Science have the number of the record. Notes, links and other identifiers may
+/// hold the number although the record was found elsewhere.
+const WEB_OF_SCIENCE_TAGS: [&str; 9] = [
+    "UT",
+    "UT (Unique WOS ID)",
+    "UT (Unique ID)",
+    "AN",
+    "%M",
+    "accession-num",
+    "Accession Number",
+    "unique-id",
+    "key",
+];
+/// The tags under which exports of Embase have the number of the record. The Cochrane Library has it under other tags.
+const EMBASE_TAGS: [&str; 4] = ["PUI", "U2", "Embase Accession ID", "key"];
+
+/// Hosts of links without `www.`, with the database and platform that they belong to.
+const HOSTS: [(&str, Option<&str>, Option<&str>); 24] = [
     ("pubmed.ncbi.nlm.nih.gov", Some("PubMed"), None),
-    ("www.ncbi.nlm.nih.gov/pubmed", Some("PubMed"), None),
-    ("www.scopus.com", Some("Scopus"), None),
-    ("www.embase.com", Some("Embase"), None),
+    ("ncbi.nlm.nih.gov/pubmed", Some("PubMed"), None),
+    ("scopus.com", Some("Scopus"), None),
+    ("embase.com", Some("Embase"), None),
     ("ovidsp.ovid.com", None, Some("Ovid")),
     ("search.ebscohost.com", None, Some("EBSCOhost")),
-    ("www.proquest.com", None, Some("ProQuest")),
-    ("www.cochranelibrary.com", Some("Cochrane Library"), None),
+    ("proquest.com", None, Some("ProQuest")),
+    ("cochranelibrary.com", Some("Cochrane Library"), None),
     ("openalex.org", Some("OpenAlex"), None),
     ("app.dimensions.ai", Some("Dimensions"), None),
+    ("lens.org", Some("Lens.org"), None),
+    ("link.lens.org", Some("Lens.org"), None),
     ("clinicaltrials.gov", Some("ClinicalTrials.gov"), None),
-    ("www.clinicaltrials.gov", Some("ClinicalTrials.gov"), None),
     ("trialsearch.who.int", Some("WHO ICTRP"), None),
-    ("www.isrctn.com", Some("ISRCTN"), None),
-    ("www.clinicaltrialsregister.eu", Some("EU Clinical Trials Register"), None),
+    ("isrctn.com", Some("ISRCTN"), None),
+    ("clinicaltrialsregister.eu", Some("EU Clinical Trials Register"), None),
     ("euclinicaltrials.eu", Some("CTIS"), None),
+    ("drks.de", Some("DRKS"), None),
+    ("anzctr.org.au", Some("ANZCTR"), None),
+    ("chictr.org.cn", Some("ChiCTR"), None),
     ("kns.cnki.net", Some("CNKI"), None),
     ("d.wanfangdata.com.cn", Some("Wanfang"), None),
     ("qikan.cqvip.com", Some("VIP"), None),
     ("europepmc.org", Some("Europe PMC"), None),
 ];
 
+/// The number of further records that are read if the first one shows only its own source.
+pub(super) const SAMPLE: usize = 20;
+/// The number of further records for each one that may show no source, such as one without the columns of its database.
+/// A single one always may.
+const RECORDS_PER_SILENT: usize = 5;
+
+/// The source that one record of a file indicates.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Guess {
+    /// The source; empty if the record indicates none.
+    pub(super) source: Source,
+    /// `true` if the record shows where it was found itself. A library that was merged in a reference manager, or a
+    /// search in all collections of Web of Science, has records of several databases.
+    pub(super) needs_others: bool,
+}
+
+impl Guess {
+    /// Returns the source of the file, given further records of it: no database if they show another one.
+    pub(super) fn confirmed<'a>(self, format: &str, others: impl Iterator<Item = &'a Reference>) -> Source {
+        let first = self.source;
+        let others: Vec<Source> = others.map(|other| guess(format, Some(other)).source).collect();
+        let silent = others.iter().filter(|other| other.database.is_none()).count();
+        let is_shared =
+            others.iter().all(|other| other.database.is_none() || other.database == first.database);
+        if is_shared && silent <= (others.len() / RECORDS_PER_SILENT).max(1) {
+            return first;
+        }
+        if others.iter().chain([&first]).all(is_in_web_of_science) {
+            let database = Some(WEB_OF_SCIENCE.to_owned());
+            return Source { database, platform: None, ..first };
+        }
+        let platform =
+            first.platform.filter(|name| others.iter().all(|other| other.platform.as_ref() == Some(name)));
+        Source { database: None, platform, ..first }
+    }
+}
+
+/// Returns `true` for Web of Science itself and its collections.
+fn is_in_web_of_science(source: &Source) -> bool {
+    [&source.database, &source.platform].into_iter().flatten().any(|name| name == WEB_OF_SCIENCE)
+}
+
+/// The names of databases under the tags for it.
+enum Named {
+    Nothing,
+    /// The only name, in its usual spelling.
+    One(String),
+    /// The record was merged from those of several databases.
+    Several,
+}
+
 /// Returns the source that the format of a file and its first record indicate; empty if they indicate none.
-pub(super) fn guess(format: &str, first: Option<&Reference>) -> Source {
+pub(super) fn guess(format: &str, first: Option<&Reference>) -> Guess {
     let (by_format, through) = match format {
         "PubMed nbib" | "PubMed XML" | "PubMed text" => (Some("PubMed"), None),
-        "Web of Science plain text" => (Some("Web of Science"), None),
+        "Web of Science plain text" => (Some(WEB_OF_SCIENCE), None),
         "WHO ICTRP XML" => (Some("WHO ICTRP"), None),
         "ISRCTN XML" => (Some("ISRCTN"), None),
         "EU Clinical Trials Register text" => (Some("EU Clinical Trials Register"), None),
@@ -75,18 +232,43 @@ pub(super) fn guess(format: &str, first: Option<&Reference>) -> Source {
         platform: through.map(str::to_owned),
         searched_on: None,
     };
-    let (None, Some(first)) = (by_format, first) else { return from_format };
+    match (by_format, first) {
+        (None, Some(first)) => of_record(format, from_format, first),
+        (Some(_), Some(first)) if format == "PubMed nbib" => {
+            Guess { source: Source { database: of_nbib(first), ..from_format }, needs_others: false }
+        }
+        (Some(WEB_OF_SCIENCE), Some(first)) => {
+            let collection = of_web_of_science(first).filter(|(_, platform)| platform.is_some());
+            let needs_others = collection.is_some();
+            let source = collection.map_or(from_format, |(name, platform)| source(name, platform));
+            Guess { source, needs_others }
+        }
+        _ => Guess { source: from_format, needs_others: false },
+    }
+}
+
+/// Returns the source of a record in a format of several databases.
+fn of_record(format: &str, from_format: Source, first: &Reference) -> Guess {
     let tag = |names: &[&str]| {
         let found = names.iter().find_map(|name| first.extra.get(*name)?.first());
-        found.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+        let name = found.map(|text| text.trim()).filter(|text| !text.is_empty() && !is_manager(text));
+        name.map(str::to_owned)
     };
-    let (mut database, mut platform) = (
-        tag(&["DB", "remote-database-name", DATABASE]),
-        from_format.platform.or_else(|| tag(&["DP", "remote-database-provider", PLATFORM])),
-    );
-    let named = OTHER_TAGS.iter().filter_map(|name| first.extra.get(*name)?.first());
+    let searched_on = tag(&[SEARCHED_ON]).and_then(|date| date.parse().ok());
+    let platform = from_format.platform.or_else(|| tag(&PLATFORM_TAGS));
+    // The provider of PubMed is not a search platform.
+    let mut platform = platform.filter(|platform| platform != "NLM");
+    let mut database = match named(first) {
+        Named::One(name) => Some(name),
+        Named::Nothing => None,
+        // The numbers and links are those of one of the merged records.
+        Named::Several => {
+            return Guess { source: Source { database: None, platform, searched_on }, needs_others: false };
+        }
+    };
+    let other_names = OTHER_TAGS.iter().filter_map(|name| first.extra.get(*name)?.first());
     database = database.or_else(|| {
-        named.into_iter().find_map(|name| vocabulary::find(name)).map(|known| known.name.to_owned())
+        other_names.into_iter().find_map(|name| vocabulary::find(name)).map(|known| known.name.to_owned())
     });
     // Trials of all registers, each with its own link.
     if PORTAL_TAGS.iter().any(|name| first.extra.contains_key(*name)) {
@@ -94,14 +276,16 @@ pub(super) fn guess(format: &str, first: Option<&Reference>) -> Source {
     }
     // In other formats `source` is the journal.
     if matches!(format, "CSL-JSON" | "Zotero RDF") {
-        database = database.or_else(|| tag(&["source"]));
+        database = database.or_else(|| tag(&["source"]).map(usual_name));
     }
-    let searched_on = tag(&[SEARCHED_ON]).and_then(|date| date.parse().ok());
-    if let Some(known) = database.as_ref().and_then(|name| vocabulary::find(name)) {
-        database = Some(known.name.to_owned());
+    let mut needs_others = false;
+    if database.is_none()
+        && let Some((name, through)) = of_columns(first).or_else(|| of_number(first))
+    {
+        needs_others = true;
+        database = Some(name.to_owned());
+        platform = platform.or_else(|| through.map(str::to_owned));
     }
-    // The provider of PubMed is not a search platform.
-    platform = platform.filter(|platform| platform != "NLM");
     let links = || {
         let tagged = LINK_TAGS.iter().filter_map(|tag| first.extra.get(*tag)).flatten();
         first.url.iter().chain(tagged).map(String::as_str)
@@ -110,11 +294,144 @@ pub(super) fn guess(format: &str, first: Option<&Reference>) -> Source {
         database = database.or_else(|| Some(name.to_owned()));
         platform = platform.or_else(|| Some("Ovid".to_owned()));
     }
+    if let Some(name) = links().find_map(of_ebsco).filter(|_| database.is_none()) {
+        needs_others = true;
+        database = Some(name.to_owned());
+    }
+    let may_be_registration = is_registration(first);
+    let is_evidence = |by_link: &str| {
+        may_be_registration || vocabulary::find(by_link).is_none_or(|known| known.method != Method::Register)
+    };
     if let Some((_, by_link, through)) = links().find_map(of_link) {
-        database = database.or_else(|| by_link.map(str::to_owned));
+        database = database.or_else(|| by_link.filter(|name| is_evidence(name)).map(str::to_owned));
         platform = platform.or_else(|| through.map(str::to_owned));
     }
-    Source { database, platform, searched_on }
+    Guess { source: Source { database, platform, searched_on }, needs_others }
+}
+
+fn source(database: &str, platform: Option<&str>) -> Source {
+    Source { database: Some(database.to_owned()), platform: platform.map(str::to_owned), searched_on: None }
+}
+
+/// The usual spelling of a database's name, without its edition.
+fn usual_name(name: String) -> String {
+    vocabulary::find(&name).map_or(name, |known| known.name.to_owned())
+}
+
+/// Returns `true` for the name of a program that keeps records, in which no search takes place.
+fn is_manager(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    MANAGERS.iter().any(|manager| {
+        lower
+            .strip_prefix(manager)
+            .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '/'))
+    })
+}
+
+/// Returns the values of a tag or column in any case.
+fn values<'a>(first: &'a Reference, name: &str) -> impl Iterator<Item = &'a str> {
+    let tagged = first.extra.iter().filter(move |(tag, _)| tag.eq_ignore_ascii_case(name));
+    tagged.flat_map(|(_, values)| values).map(|value| value.trim())
+}
+
+fn begins(text: &str, start: &str) -> bool {
+    text.get(..start.len()).is_some_and(|found| found.eq_ignore_ascii_case(start))
+}
+
+/// The database under the tags for it. A record with the numbers of two databases was merged from theirs.
+fn named(first: &Reference) -> Named {
+    let names = |tag: &&str| -> Vec<&str> {
+        let values = first.extra.get(*tag).into_iter().flatten().map(|name| name.trim());
+        values.filter(|name| !name.is_empty() && !is_manager(name)).collect()
+    };
+    let Some(names) = DATABASE_TAGS.iter().map(names).find(|names| !names.is_empty()) else {
+        return if is_of_embase(first) && of_web_of_science(first).is_some() {
+            Named::Several
+        } else {
+            Named::Nothing
+        };
+    };
+    let parts = names.iter().flat_map(|name| name.split([';', '|']));
+    let known: BTreeSet<&str> = parts.filter_map(vocabulary::find).map(|known| known.name).collect();
+    let mut usual = names.iter().map(|name| usual_name((*name).to_owned())).collect::<BTreeSet<String>>();
+    match usual.pop_first() {
+        Some(name) if known.len() <= 1 && usual.is_empty() => Named::One(name),
+        _ => Named::Several,
+    }
+}
+
+/// The database of a record in PubMed's format. ERIC and this project also export it, the latter for any source.
+fn of_nbib(first: &Reference) -> Option<String> {
+    match named(first) {
+        Named::One(name) => return Some(name),
+        Named::Several => return None,
+        Named::Nothing => {}
+    }
+    let owner = values(first, "OWN").next();
+    if let Some(owner) = owner.filter(|owner| !NLM_OWNERS.contains(owner)) {
+        return vocabulary::find(owner).map(|known| known.name.to_owned());
+    }
+    let is_exported = values(first, "AID").any(|value| value.ends_with(STUDY_KEY));
+    (!is_exported).then(|| "PubMed".to_owned())
+}
+
+/// A database and its platform.
+type Names = (&'static str, Option<&'static str>);
+
+/// The database that the columns of a table indicate.
+fn of_columns(first: &Reference) -> Option<Names> {
+    let has = |column: &&str| values(first, column).next().is_some();
+    let by_name = || values(first, RECORD_DATABASE).find_map(vocabulary::find).map(|known| known.name);
+    let by_columns = || COLUMNS.iter().find(|(columns, _)| columns.iter().all(has)).map(|(_, name)| *name);
+    let by_value = || {
+        let mut known = VALUES.iter();
+        let found = known.find(|(column, start, _)| values(first, column).any(|value| begins(value, start)));
+        found.map(|(.., name)| *name)
+    };
+    let by_registration = || {
+        let found = REGISTRATIONS.iter().find(|(column, start, others, _)| {
+            values(first, column).any(|number| begins(number, start)) && others.iter().any(has)
+        });
+        found.filter(|_| is_registration(first)).map(|(.., name)| *name)
+    };
+    by_name().or_else(by_columns).or_else(by_value).or_else(by_registration).map(|name| (name, None))
+}
+
+/// The database that gave a record its number.
+fn of_number(first: &Reference) -> Option<Names> {
+    of_web_of_science(first).or_else(|| is_of_embase(first).then_some(("Embase", None)))
+}
+
+fn is_of_embase(first: &Reference) -> bool {
+    first.embase_id.as_deref().is_some_and(|number| is_under(first, &EMBASE_TAGS, number))
+}
+
+/// The collection of a record of Web of Science.
+fn of_web_of_science(first: &Reference) -> Option<Names> {
+    let has_link = first.url.as_deref().is_some_and(|url| url.starts_with(ENDNOTE_LINK));
+    let Some((start, number)) = first.wos_id.as_deref().and_then(|number| number.split_once(':')) else {
+        return has_link.then_some((WEB_OF_SCIENCE, None));
+    };
+    if !has_link && !is_under(first, &WEB_OF_SCIENCE_TAGS, number) {
+        return None;
+    }
+    let collection = COLLECTIONS.iter().find(|(known, _)| *known == start);
+    Some(collection.map_or((WEB_OF_SCIENCE, None), |(_, name)| (*name, Some(WEB_OF_SCIENCE))))
+}
+
+/// Returns `true` if one of the tags has the number, possibly behind a prefix.
+fn is_under(first: &Reference, tags: &[&str], number: &str) -> bool {
+    tags.iter().flat_map(|tag| values(first, tag)).any(|value| {
+        let start = value.len().checked_sub(number.len());
+        start.and_then(|start| value.get(start..)).is_some_and(|end| end.eq_ignore_ascii_case(number))
+    })
+}
+
+/// Returns `true` if a record may be the registration of a trial: articles and records of CENTRAL have links to
+/// registrations and their numbers. ISRCTN gives DOIs to its registrations.
+fn is_registration(first: &Reference) -> bool {
+    let is_of_central = first.accession.as_deref().is_some_and(|number| number.starts_with("CN-"));
+    first.pmid.is_none() && !is_of_central && first.doi.as_deref().is_none_or(|doi| doi.contains("isrctn"))
 }
 
 /// The database in a link of Ovid.
@@ -126,20 +443,44 @@ fn of_ovid(url: &str) -> Option<&'static str> {
     name.filter(|_| host.contains("ovid"))
 }
 
+/// The database in a link of `EBSCOhost`: `db=psyh`.
+fn of_ebsco(url: &str) -> Option<&'static str> {
+    let (host, parameters) = url.split_once('?')?;
+    let database = parameters.split('&').find_map(|part| part.strip_prefix("db="))?;
+    vocabulary::find(database).filter(|_| host.contains("ebscohost")).map(|known| known.name)
+}
+
 fn of_link(url: &str) -> Option<&'static (&'static str, Option<&'static str>, Option<&'static str>)> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    HOSTS.iter().find(|(host, ..)| rest.starts_with(host))
+    // The case of a host does not matter: `ClinicalTrials.gov`.
+    let rest = if begins(rest, "www.") { &rest["www.".len()..] } else { rest };
+    HOSTS.iter().find(|(host, ..)| begins(rest, host))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn guessed(tags: &[(&str, &str)], url: Option<&str>) -> (Option<String>, Option<String>) {
         let extra = tags.iter().map(|(tag, text)| ((*tag).to_owned(), vec![(*text).to_owned()])).collect();
         let first = Reference { extra, url: url.map(str::to_owned), ..Reference::default() };
-        let Source { database, platform, .. } = guess("RIS", Some(&first));
-        (database, platform)
+        of(guess("RIS", Some(&first)).source)
+    }
+
+    fn of(source: Source) -> (Option<String>, Option<String>) {
+        (source.database, source.platform)
+    }
+
+    /// A record with tags, the first value of each behind its name: `("UT", "WOS:000600000100001")`.
+    fn record(tags: &[(&str, &str)]) -> Reference {
+        let extra = tags.iter().map(|(tag, text)| ((*tag).to_owned(), vec![(*text).to_owned()])).collect();
+        Reference { extra, ..Reference::default() }
+    }
+
+    fn of_wos(tag: &str, number: &str) -> Reference {
+        Reference { wos_id: Some(number.to_owned()), ..record(&[(tag, number)]) }
     }
 
     fn is(database: Option<&str>, platform: Option<&str>) -> (Option<String>, Option<String>) {
@@ -164,6 +505,11 @@ mod tests {
                 None,
                 is(Some("MEDLINE"), Some("Ovid")),
             ),
+            (
+                &[],
+                Some("https://search.ebscohost.com/login.aspx?direct=true&db=psyh&AN=2019-12345-001"),
+                is(Some("APA PsycInfo"), Some("EBSCOhost")),
+            ),
             (&[], Some("https://clinicaltrials.gov/study/NCT1"), is(Some("ClinicalTrials.gov"), None)),
             (&[("remote-database-name", "Embase")], None, is(Some("Embase"), None)),
             (&[], Some("https://ovidsp.ovid.com/ovidweb.cgi?T=JS"), is(None, Some("Ovid"))),
@@ -184,7 +530,7 @@ mod tests {
         let guess = |format, tags: &[(&str, &str)]| {
             let extra =
                 tags.iter().map(|(tag, text)| ((*tag).to_owned(), vec![(*text).to_owned()])).collect();
-            guess(format, Some(&Reference { extra, ..Reference::default() }))
+            guess(format, Some(&Reference { extra, ..Reference::default() })).source
         };
         let table =
             guess("CSV", &[("database", "Embase"), ("platform", "Ovid"), ("searched_on", "2026-05-17")]);
@@ -205,8 +551,172 @@ mod tests {
             ("EU Clinical Trials Register text", Some("EU Clinical Trials Register")),
             ("CSV", None),
         ] {
-            assert_eq!(guess(format, None).database.as_deref(), database, "{format}");
+            assert_eq!(guess(format, None).source.database.as_deref(), database, "{format}");
         }
-        assert_eq!(guess("Ovid text", None).platform.as_deref(), Some("Ovid"));
+        assert_eq!(guess("Ovid text", None).source.platform.as_deref(), Some("Ovid"));
+    }
+
+    #[test]
+    fn collection_of_web_of_science_is_database_on_it() {
+        let wos = |database| is(Some(database), Some("Web of Science"));
+        for (format, tag, number, expected) in [
+            ("RIS", "AN", "WOS:000600000100001", is(Some("Web of Science"), None)),
+            ("TSV", "UT", "WOS:000600000100001", is(Some("Web of Science"), None)),
+            ("BibTeX", "unique-id", "WOS:000600000100001", is(Some("Web of Science"), None)),
+            ("CSV", "UT (Unique WOS ID)", "WOS:000600000100001", is(Some("Web of Science"), None)),
+            ("CSV", "UT (Unique WOS ID)", "MEDLINE:33333333", wos("MEDLINE")),
+            ("Web of Science plain text", "UT", "WOS:000600000100001", is(Some("Web of Science"), None)),
+            ("Web of Science plain text", "UT", "ZOOREC:ZOOR15602012345", wos("Zoological Record")),
+            ("Web of Science plain text", "UT", "KJD:ART002500001", wos("KCI-Korean Journal Database")),
+            // The record was found elsewhere.
+            ("RIS", "N1", "WOS:000600000100001", is(None, None)),
+            ("CSV", "wos_id", "WOS:000600000100001", is(None, None)),
+        ] {
+            let found = guess(format, Some(&of_wos(tag, number)));
+            assert_eq!(of(found.source), expected, "{format} {tag} {number}");
+        }
+        let link =
+            Reference { url: Some("<Go to ISI>://000243564000008".to_owned()), ..Reference::default() };
+        assert_eq!(of(guess("RIS", Some(&link)).source), is(Some("Web of Science"), None));
+        assert!(COLLECTIONS.iter().all(|(_, name)| vocabulary::find(name).is_some()));
+    }
+
+    #[test]
+    fn number_of_embase_counts_only_in_its_own_exports() {
+        let number = |tag, number: &str| Reference {
+            embase_id: Some("L2001234567".to_owned()),
+            ..record(&[(tag, number)])
+        };
+        for (tag, value, expected) in [
+            ("PUI", "L2001234567", is(Some("Embase"), None)),
+            ("U2", "L2001234567", is(Some("Embase"), None)),
+            ("C3", "PUBMED 33333333,EMBASE 2001234567", is(None, None)),
+            ("N1", "Embase ID: L2001234567", is(None, None)),
+        ] {
+            assert_eq!(of(guess("RIS", Some(&number(tag, value))).source), expected, "{tag}");
+        }
+        let tags = [("PUI", "L2001234567"), ("AN", "WOS:000600000100001")];
+        let merged = Reference {
+            embase_id: Some("L2001234567".to_owned()),
+            wos_id: Some("WOS:000600000100001".to_owned()),
+            url: Some("https://www.scopus.com/x".to_owned()),
+            ..record(&tags)
+        };
+        assert_eq!(of(guess("RIS", Some(&merged)).source), is(None, None));
+    }
+
+    #[test]
+    fn columns_of_one_database_show_it() {
+        for (tags, expected) in [
+            (&[("Dimensions URL", "https://app.dimensions.ai/details/publication/pub.1")][..], "Dimensions"),
+            (&[("Lens ID", "001-234-567-890-123")], "Lens.org"),
+            (&[("EMBASE LINK", "https://www.embase.com/search/results?id=L1")], "Embase"),
+            (&[("First Author", "Roe A"), ("Create Date", "2020/12/16")], "PubMed"),
+            (&[("id", "https://openalex.org/W3100000001")], "OpenAlex"),
+            (&[("Database", "LILACS")], "LILACS"),
+            (&[("Database", "Embase <1974 to 2024 Week 2>")], "Embase"),
+            (&[("ISRCTN", "ISRCTN12345678"), ("Condition category", "Injury")], "ISRCTN"),
+            (&[("DRKS-ID", "DRKS00012345"), ("Registration Date in DRKS", "2019-02-03")], "DRKS"),
+            (&[("TRIAL ID", "ACTRN12619000123456"), ("PUBLIC TITLE", "Falls")], "ANZCTR"),
+            (&[("注册号", "ChiCTR2000029953"), ("研究疾病", "新冠肺炎")], "ChiCTR"),
+            (&[("Trial number", "2022-500123-27-00"), ("Overall decision date", "03/02/2023")], "CTIS"),
+            (&[("NCT Number", "NCT04012345"), ("Study Results", "NO")], "ClinicalTrials.gov"),
+        ] {
+            let found = guess("CSV", Some(&record(tags)));
+            assert_eq!(found.source.database.as_deref(), Some(expected), "{tags:?}");
+            assert!(found.needs_others && vocabulary::find(expected).is_some(), "{tags:?}");
+        }
+        for tags in [
+            &[("NCT Number", "NCT04012345")][..],
+            &[("ISRCTN", "ISRCTN12345678"), ("Country", "UK")],
+            &[("id", "https://example.org/W3100000001")],
+            &[("Create Date", "2020/12/16")],
+            &[("Database", "Our library")],
+        ] {
+            assert_eq!(guess("CSV", Some(&record(tags))).source, Source::default(), "{tags:?}");
+        }
+    }
+
+    #[test]
+    fn link_to_registration_shows_register_only_for_registrations() {
+        let linked = |url: &str, pmid: Option<&str>| {
+            let first = Reference {
+                url: Some(url.to_owned()),
+                pmid: pmid.map(str::to_owned),
+                ..Reference::default()
+            };
+            guess("CSV", Some(&first)).source.database
+        };
+        for (url, register) in [
+            ("https://ClinicalTrials.gov/show/NCT04012345", "ClinicalTrials.gov"),
+            ("HTTPS://WWW.ISRCTN.COM/ISRCTN12345678", "ISRCTN"),
+            ("https://drks.de/search/de/trial/DRKS00012345", "DRKS"),
+            ("https://www.anzctr.org.au/ACTRN12619000123456.aspx", "ANZCTR"),
+        ] {
+            assert_eq!(linked(url, None).as_deref(), Some(register), "{url}");
+            assert_eq!(linked(url, Some("33333333")), None, "{url}");
+        }
+    }
+
+    #[test]
+    fn nbib_of_another_owner_is_not_pubmed() {
+        for (tags, expected) in [
+            (&[("OWN", "NLM")][..], Some("PubMed")),
+            (&[("OWN", "NOTNLM")], Some("PubMed")),
+            (&[], Some("PubMed")),
+            (&[("OWN", "ERIC")], Some("ERIC")),
+            (&[("OWN", "Our library")], None),
+            // Exports of this project.
+            (&[("DB", "Embase"), ("AID", "k1 [study-key]")], Some("Embase")),
+            (&[("OWN", "NOTNLM"), ("AID", "k1 [study-key]")], None),
+        ] {
+            let found = guess("PubMed nbib", Some(&record(tags)));
+            assert_eq!(found.source.database.as_deref(), expected, "{tags:?}");
+        }
+    }
+
+    #[test]
+    fn reference_manager_or_merged_record_is_no_source() {
+        for (tags, expected) in [
+            (&[("DB", "EndNote"), ("DP", "Zotero")][..], is(None, None)),
+            (&[("DB", "Mendeley Desktop"), ("DP", "DOI.org (Crossref)")], is(None, None)),
+            (&[("DB", "Embase; MEDLINE"), ("DP", "Ovid")], is(None, Some("Ovid"))),
+            (&[("DB", "MEDLINE; Ovid MEDLINE(R)")], is(Some("MEDLINE; Ovid MEDLINE(R)"), None)),
+            (&[("DB", "Zoterology Index")], is(Some("Zoterology Index"), None)),
+        ] {
+            assert_eq!(guessed(tags, None), expected, "{tags:?}");
+        }
+        let zotero = |source| guess("CSL-JSON", Some(&record(&[("source", source)]))).source;
+        assert_eq!(zotero("Zotero"), Source::default());
+        assert_eq!(zotero("DOI.org (Crossref)"), Source::default());
+        assert_eq!(zotero("Web of Science Nextgen").database.as_deref(), Some("Web of Science"));
+        let twice = BTreeMap::from([("DB".to_owned(), vec!["Embase".to_owned(), "MEDLINE".to_owned()])]);
+        let first = Reference { extra: twice, ..Reference::default() };
+        assert_eq!(guess("RIS", Some(&first)).source, Source::default());
+    }
+
+    #[test]
+    fn further_records_confirm_source_or_remove_it() {
+        let (core, medline) = (of_wos("AN", "WOS:000600000100001"), of_wos("AN", "MEDLINE:33333333"));
+        let (scopus, silent) = (record(&[("DB", "Scopus")]), Reference::default());
+        let confirmed = |first: &Reference, others: &[&Reference]| {
+            let found = guess("RIS", Some(first));
+            assert!(found.needs_others);
+            of(found.confirmed("RIS", others.iter().copied()))
+        };
+        let of_core = is(Some("Web of Science"), None);
+        assert_eq!(confirmed(&core, &[]), of_core);
+        assert_eq!(confirmed(&core, &[&core; 4]), of_core);
+        assert_eq!(confirmed(&core, &[&core, &silent]), of_core);
+        assert_eq!(confirmed(&core, &[&core, &silent, &silent]), is(None, None));
+        assert_eq!(confirmed(&core, &[&core, &core, &core, &scopus]), is(None, None));
+        assert_eq!(confirmed(&medline, &[&medline; 2]), is(Some("MEDLINE"), Some("Web of Science")));
+        // A search in all databases.
+        assert_eq!(confirmed(&medline, &[&medline, &core]), of_core);
+        assert_eq!(confirmed(&medline, &[&medline, &scopus]), is(None, None));
+        // A search of Ovid in several databases.
+        let [embase, amed] = ["Embase <1974 to 2024>", "AMED"].map(|name| record(&[("Database", name)]));
+        let found = guess("Ovid text", Some(&embase)).confirmed("Ovid text", [&embase, &amed].into_iter());
+        assert_eq!(of(found), is(None, Some("Ovid")));
     }
 }

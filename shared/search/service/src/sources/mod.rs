@@ -3,7 +3,7 @@
 //!
 //! The sources that reviewers set are one record for each search ([`SOURCES`]), separate from the saga: no message
 //! depends on them, and they may be set long after the search has ended. Other sources are guessed from the first
-//! study of the file, on each request.
+//! studies of the file, on each request.
 
 mod guess;
 mod methods_statement;
@@ -27,7 +27,7 @@ use super::{Error, ProjectAccess, Repairs, SearchService};
 use crate::activity::{self, Action, Activity};
 use crate::content;
 use crate::tries::MAX_TRIES;
-use guess::guess;
+use guess::{SAMPLE, guess};
 
 pub use methods_statement::Drawing;
 pub use prisma::{Flow, FlowError, Line, Sums};
@@ -218,8 +218,16 @@ impl SearchService {
             if let (false, Some(Outcome::Completed(counts))) = (is_given, &file.outcome) {
                 let read = |after, limit| self.studies.studies(job.search_id, file.file_id, after, limit);
                 // A damaged first record must not hide the sources of all other files.
-                let first = readable(0, 1, |study: &Study| study.record, read).await?.items.pop();
-                let shows = guess(&counts.format, first.as_ref().map(|study| &study.reference));
+                let number = |study: &Study| study.record;
+                let first = readable(0, 1, number, read).await?.items.pop();
+                let found = guess(&counts.format, first.as_ref().map(|study| &study.reference));
+                let shows = match first.filter(|_| found.needs_others) {
+                    None => found.source,
+                    Some(first) => {
+                        let others = readable(first.record, SAMPLE, number, read).await?.items;
+                        found.confirmed(&counts.format, others.iter().map(|study| &study.reference))
+                    }
+                };
                 let searched_on =
                     given_source.and_then(|given_source| given_source.searched_on).or(shows.searched_on);
                 let source = Source { searched_on, ..shows };

@@ -36,35 +36,56 @@ const fn known(name: &'static str, method: Method, spellings: &'static [&'static
 
 /// All known sources, by method and name.
 pub const KNOWN: &[VocabularyEntry] = &[
+    known(
+        "Academic Search",
+        Database,
+        &["a9h", "aph", "asn", "afh", "academic search premier", "academic search elite"],
+    ),
     known("ACM Digital Library", Database, &["acm"]),
     known("AMED", Database, &[]),
     known("APA PsycArticles", Database, &["pdh", "psycarticles"]),
     known("APA PsycInfo", Database, &["psyh", "psycinfo"]),
+    known("Arabic Citation Index", Database, &[]),
     known("ASSIA", Database, &[]),
+    known("Biological Abstracts", Database, &[]),
+    known("BIOSIS Citation Index", Database, &[]),
+    known("BIOSIS Previews", Database, &["biosis"]),
     known("Business Source", Database, &["business source premier", "buh", "bth"]),
+    known("CAB Abstracts", Database, &[]),
+    known("CABI: CAB Abstracts and Global Health", Database, &[]),
     known("CENTRAL", Database, &["cochrane central register of controlled trials", "cochrane central"]),
-    known("CINAHL", Database, &["ccm", "cin20", "rzh", "cinahl plus", "cinahl ultimate"]),
+    known("Chinese Science Citation Database", Database, &["cscd"]),
+    known("CINAHL", Database, &["ccm", "cin20", "rzh", "cinahl plus"]),
     known("CNKI", Database, &[]),
     known("Cochrane Database of Systematic Reviews", Database, &["cdsr"]),
     known("Cochrane Library", Database, &["cochrane"]),
+    known("Current Contents Connect", Database, &[]),
+    known("Data Citation Index", Database, &[]),
+    known("Derwent Innovations Index", Database, &[]),
     known("Dimensions", Database, &[]),
     known("EconLit", Database, &["ecn"]),
-    known("Embase", Database, &["embase.com"]),
+    known("Embase", Database, &["embase.com", "embase classic", "embase classic+embase"]),
     known("Epistemonikos", Database, &[]),
     known("ERIC", Database, &[]),
     known("Europe PMC", Database, &["europepmc"]),
+    known("FSTA", Database, &["food science and technology abstracts"]),
     known("Global Health", Database, &[]),
     known("Global Index Medicus", Database, &[]),
     known("Google Scholar", Database, &[]),
     known("HMIC", Database, &[]),
     known("IEEE Xplore", Database, &["ieee"]),
+    known("Inspec", Database, &[]),
+    known("KCI-Korean Journal Database", Database, &["korean journal database"]),
+    known("Lens.org", Database, &["lens", "the lens"]),
     known("LILACS", Database, &[]),
-    known("MEDLINE", Database, &["ovid medline", "mdc", "mnh", "cmedm", "medline all"]),
+    known("MEDLINE", Database, &["ovid medline", "ovid medline all", "mdc", "mnh", "cmedm", "medline all"]),
     known("OpenAlex", Database, &[]),
     known("PEDro", Database, &[]),
+    known("Preprint Citation Index", Database, &[]),
     known("ProQuest Dissertations & Theses", Database, &["proquest dissertations and theses", "pqdt"]),
     known("PubMed", Database, &[]),
-    known("SciELO", Database, &[]),
+    known("Russian Science Citation Index", Database, &[]),
+    known("SciELO", Database, &["scielo citation index"]),
     known("Scopus", Database, &[]),
     known("Semantic Scholar", Database, &[]),
     known("Social Services Abstracts", Database, &[]),
@@ -73,7 +94,12 @@ pub const KNOWN: &[VocabularyEntry] = &[
     known("SPORTDiscus", Database, &["s3h", "sph"]),
     known("VIP", Database, &[]),
     known("Wanfang", Database, &["wanfang data"]),
-    known("Web of Science", Database, &["wos", "web of science core collection"]),
+    known(
+        "Web of Science",
+        Database,
+        &["wos", "web of science core collection", "web of science all databases", "web of science nextgen"],
+    ),
+    known("Zoological Record", Database, &[]),
     known("ANZCTR", Register, &["australian new zealand clinical trials registry"]),
     known("ChiCTR", Register, &["chinese clinical trial registry"]),
     known("ClinicalTrials.gov", Register, &["clinicaltrials", "clinical trials.gov", "nct"]),
@@ -115,14 +141,23 @@ pub fn platforms() -> impl Iterator<Item = &'static str> {
     PLATFORMS.iter().map(|(name, _)| *name)
 }
 
+/// The characters before the edition or the trademark of a database.
+const BEFORE_EDITION: [char; 5] = ['<', '‹', '(', '®', '['];
+/// The name of Ovid's group of databases, which precedes theirs.
+const GROUP: &str = "ebm reviews - ";
+/// The words for the extent of a database on a platform.
+const EXTENTS: [&str; 2] = [" ultimate", " global"];
+
 /// Returns the known source with this name in any spelling. Databases add editions, which do not matter:
 /// `Embase <1980 to 2024 Week 25>`.
 pub(super) fn find(name: &str) -> Option<&'static VocabularyEntry> {
     let lower = name.trim().to_lowercase();
-    let plain = lower.split(['<', '(', '®', '[']).next().unwrap_or_default();
+    let plain = lower.split(BEFORE_EDITION).next().unwrap_or_default();
     let plain =
         plain.split(" with ").next().unwrap_or_default().split(" complete").next().unwrap_or_default();
     let plain = plain.trim();
+    let plain = plain.strip_prefix(GROUP).unwrap_or(plain);
+    let plain = EXTENTS.iter().find_map(|extent| plain.strip_suffix(extent)).unwrap_or(plain).trim_end();
     KNOWN.iter().find(|known| known.name.to_lowercase() == plain || known.spellings.contains(&plain))
 }
 
@@ -130,7 +165,7 @@ pub(super) fn find(name: &str) -> Option<&'static VocabularyEntry> {
 pub(crate) fn usual_database(name: &str) -> String {
     let trimmed = name.trim();
     // Searches of the same database may differ in the edition.
-    let found = find(trimmed).filter(|_| !trimmed.contains(['<', '(', '[']));
+    let found = find(trimmed).filter(|_| !trimmed.contains(['<', '‹', '(', '[']));
     found.map_or(trimmed, |known| known.name).to_owned()
 }
 
@@ -158,6 +193,30 @@ mod tests {
         assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
         assert!(all.iter().all(|name| *name == name.to_lowercase()));
         assert!(KNOWN.iter().all(|known| find(known.name) == Some(known)));
+    }
+
+    #[test]
+    fn editions_of_a_database_are_one_source() {
+        for (name, expected) in [
+            ("a9h", Some("Academic Search")),
+            ("Academic Search Ultimate", Some("Academic Search")),
+            ("MEDLINE Ultimate", Some("MEDLINE")),
+            ("MEDLINE Complete", Some("MEDLINE")),
+            ("CINAHL Ultimate", Some("CINAHL")),
+            ("ProQuest Dissertations & Theses Global", Some("ProQuest Dissertations & Theses")),
+            ("Embase Classic+Embase <1947 to 2024 Week 25>", Some("Embase")),
+            ("Embase Classic+Embase ‹1947 to 2024 Week 25›", Some("Embase")),
+            ("EBM Reviews - Cochrane Central Register of Controlled Trials <May 2020>", Some("CENTRAL")),
+            ("Web of Science All Databases", Some("Web of Science")),
+            ("CAB Abstracts <1973 to 2024>", Some("CAB Abstracts")),
+            ("CABI: CAB Abstracts and Global Health", Some("CABI: CAB Abstracts and Global Health")),
+            ("Global Health <1973 to 2024>", Some("Global Health")),
+            ("Global", None),
+            ("EBM Reviews - ", None),
+        ] {
+            assert_eq!(find(name).map(|known| known.name), expected, "{name}");
+        }
+        assert_eq!(usual_database("MEDLINE ‹1946 to 2024›"), "MEDLINE ‹1946 to 2024›");
     }
 
     #[test]
