@@ -142,7 +142,10 @@ impl Encoding {
             Err(error) if error.error_len().is_none() => {
                 return EncodingDetection::new(Self::Utf8, Certainty::Certain);
             }
-            Err(_) => legacy.inspect(window),
+            Err(_) => match declared(window) {
+                Some(declared) => legacy = LegacyEncoding::of(Decoder::Web(declared)),
+                None => legacy.inspect(window),
+            },
         }
         let (encoding, certainty) = legacy.found();
         EncodingDetection { encoding, certainty, mark_length: 0, legacy }
@@ -163,6 +166,20 @@ impl EncodingDetection {
     fn new(encoding: Encoding, certainty: Certainty) -> Self {
         Self { encoding, certainty, mark_length: 0, legacy: LegacyEncoding::default() }
     }
+}
+
+/// The encoding in the declaration of an XML document, unless it is UTF-8 or UTF-16.
+fn declared(window: &[u8]) -> Option<&'static encoding_rs::Encoding> {
+    /// Longest declaration.
+    const MAX: usize = 200;
+    let window = &window[..window.len().min(MAX)];
+    let end = memchr::memmem::find(window, b"?>").filter(|_| window.starts_with(b"<?xml"))?;
+    let declaration = std::str::from_utf8(&window[..end]).ok()?;
+    let (_, value) = declaration.split_once("encoding")?;
+    let value = value.trim_start().strip_prefix('=')?.trim_start();
+    let label = value.strip_prefix(['"', '\''])?.split(['"', '\'']).next()?;
+    let declared = encoding_rs::Encoding::for_label(label.as_bytes())?;
+    declared.is_single_byte().then_some(declared)
 }
 
 /// Detects UTF-16 by the zero bytes that ASCII characters have on one side only: in every script, tags, digits, spaces
@@ -320,6 +337,17 @@ mod tests {
         assert!(decode(b"a\x01\x02\x03\x04\x05", WINDOWS_1252).is_err());
         assert!(decode(b"M\xFCller \x81", WINDOWS_1252).is_err());
         assert!(decode(b"a\0b", WINDOWS_1252).is_err());
+    }
+
+    #[test]
+    fn declared_encoding_is_used() {
+        let detect = |text: &[u8]| Encoding::detect(text).encoding;
+        let declared = b"<?xml version='1.0' encoding=\"ISO-8859-2\"?><xml>\xB9</xml>";
+        assert_eq!(detect(declared), Encoding::Other(OtherEncoding(encoding_rs::ISO_8859_2)));
+        assert_eq!(
+            detect(b"<?xml version='1.0' encoding='UTF-8'?><xml>M\xFCller</xml>"),
+            Encoding::Iso8859_1
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! likely; a capital letter or a currency sign there is not.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{MACINTOSH, WINDOWS_1252, WINDOWS_1254, WINDOWS_1257};
+use encoding_rs::{MACINTOSH, WINDOWS_1250, WINDOWS_1252, WINDOWS_1254, WINDOWS_1257};
 
 use serde::{Deserialize, Serialize};
 
@@ -151,6 +151,8 @@ impl LegacyEncoding {
             Decoder::Web(web) if web == WINDOWS_1252 || web == WINDOWS_1254 || web == MACINTOSH => {
                 if is_baltic(&self.seen) {
                     Decoder::Web(WINDOWS_1257)
+                } else if is_central_european(&self.seen) {
+                    Decoder::Web(WINDOWS_1250)
                 } else if web == WINDOWS_1252 && is_turkish(&self.seen) {
                     Decoder::Web(WINDOWS_1254)
                 } else {
@@ -173,6 +175,23 @@ fn is_baltic(bytes: &[u8]) -> bool {
     ]);
     let others = count(&[0xE4, 0xE5, 0xE9, 0xF1, 0xF3, 0xF6, 0xFA, 0xFC, 0xFD, 0xD6, 0xDC, 0xDD]);
     carons > 1 && baltic > carons && others * 8 < baltic + carons
+}
+
+/// Returns `true` if the letters of Czech, Slovenian, Croatian or Hungarian prevail. `č`, `ě`, `ř` and `ů` are Western
+/// letters with the same bytes, but these do not occur with a caron on other letters, nor all of them together. `ő` and
+/// `ű` are those of Portuguese and French.
+fn is_central_european(bytes: &[u8]) -> bool {
+    let count = |letters: &[u8]| bytes.iter().filter(|byte| letters.contains(byte)).count();
+    let carons = count(&[0x8A, 0x8E, 0x9A, 0x9E]);
+    let slavic = count(&[0xC8, 0xCC, 0xD8, 0xE8, 0xEC, 0xF8, 0xF9]);
+    let is_slavic = slavic > 1 && (carons > 0 || (count(&[0xEC]) > 0 && count(&[0xF8]) > 0));
+    let double = count(&[0xD5, 0xDB, 0xF5, 0xFB]);
+    // `ő` is no French letter. Portuguese has neither `ö` nor `ü` nor the letter of `ű`, and Estonian no acute accent.
+    let is_hungarian = count(&[0xD5, 0xF5]) > 0
+        && count(&[0xDB, 0xF6, 0xFB, 0xFC]) > 0
+        && count(&[0xE1, 0xE9, 0xED, 0xF3, 0xFA]) * 3 > double;
+    let western = count(&[0xE0, 0xE2, 0xE3, 0xE4, 0xE5, 0xE7, 0xEA, 0xEB, 0xEE, 0xF1]);
+    (is_slavic || is_hungarian) && western * 4 < carons + slavic + double
 }
 
 /// Returns `true` if the letters of Turkish prevail over the letters with an acute accent, which Icelandic also has.
@@ -243,7 +262,7 @@ fn is_latin(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use encoding_rs::{BIG5, EUC_KR, GBK, SHIFT_JIS, WINDOWS_1250, WINDOWS_1251};
+    use encoding_rs::{BIG5, EUC_KR, GBK, SHIFT_JIS, WINDOWS_1251};
 
     use super::*;
 
@@ -337,6 +356,9 @@ mod tests {
                 WINDOWS_1257,
             ),
             ("Yaşlılarda düşmeyi önleme programının etkisi: rastgele kontrollü çalışma", WINDOWS_1254),
+            ("Účinnost zinku při léčbě běžného nachlazení u dětí: přehled, Dvořák, Jiří", WINDOWS_1250),
+            ("Učinkovitost zdravljenja starejših bolnikov v Sloveniji, Čižman, Žiga", WINDOWS_1250),
+            ("A légzőszervi betegségek előfordulása gyermekeknél, Szőke, Győző és Gyűrűs", WINDOWS_1250),
             ("Zażółć gęślą jaźń, wpływ świeżego powietrza na zdrowie dzieci w wieku szkolnym", WINDOWS_1250),
         ] {
             assert_eq!(found(text, encoding).0, Encoding::Other(OtherEncoding(encoding)), "{text}");
