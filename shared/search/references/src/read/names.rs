@@ -267,17 +267,23 @@ pub(super) fn is_short(words: &[String]) -> bool {
     !words.first().is_some_and(|word| are_initials(word)) && is_short_form(&words.join(" "))
 }
 
-/// The words after the name of a study or society, in lower case.
+/// The words after the name of a study, in lower case, which are no family names.
 #[rustfmt::skip]
-const GROUPS: [&str; 12] = [
-    "group", "grp", "groups", "investigators", "consortium", "collaborators", "collaboration", "collaborat", "team",
-    "network", "committee", "trialists",
+const GROUPS: [&str; 7] = [
+    "grp", "investigators", "consortium", "collaborators", "collaboration", "collaborat", "trialists",
 ];
 
-/// Returns `true` for words that end in a word of organisations: at least three, or two whose last is that of a group.
+/// Returns `true` for words that end in a word of organisations: at least three, or two of which the last is one of
+/// [`GROUPS`] or follows an acronym.
 pub(super) fn is_group(words: &[String]) -> bool {
+    /// Shorter words in capitals may be initials.
+    const MIN_ACRONYM: usize = 4;
     match words {
-        [_, last] => GROUPS.contains(&&*last.to_lowercase()),
+        [first, last] => {
+            let is_acronym =
+                first.len() >= MIN_ACRONYM && first.bytes().all(|byte| byte.is_ascii_uppercase());
+            GROUPS.contains(&&*last.to_lowercase()) || (is_acronym && is_organisation(last))
+        }
         [_, _, .., last] => is_organisation(last),
         _ => false,
     }
