@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use aws_sdk_dynamodb::types::AttributeValue;
-use futures::{StreamExt, TryStreamExt, stream};
 use jiff::SignedDuration;
 use messages::StoreError;
 use saga::KeepFailures;
@@ -23,7 +22,7 @@ use crate::item::{self, Item, number, readable, text};
 use crate::listing::{Range, Scan};
 use crate::names::attributes::{CONTENT, DELETED, REVISION};
 use crate::names::{LISTED, TIME, position, shard, shards, sortable};
-use crate::store::CONCURRENT;
+use crate::store::make_all;
 use crate::update::{Change, Knowledge};
 
 /// The retention of the rest of a deleted failure.
@@ -118,8 +117,7 @@ impl KeepFailures for Dynamo {
     }
 
     async fn change(&self, changes: &[FailureChange]) -> Result<Vec<bool>, StoreError> {
-        let made: Vec<_> = changes.iter().map(|change| self.change_failure(change)).collect();
-        stream::iter(made).buffered(CONCURRENT).try_collect().await
+        make_all(changes.iter().map(|change| self.change_failure(change)).collect()).await
     }
 
     async fn select(

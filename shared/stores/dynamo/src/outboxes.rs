@@ -139,7 +139,7 @@ impl SweepOutbox for Outbox {
     async fn settle(&self, settlements: &[(Owner, Vec<Settlement>)]) -> Result<(), StoreError> {
         let settled: Vec<_> =
             settlements.iter().map(|(owner, some)| self.store.settle_one(*owner, some)).collect();
-        make_all(settled).await
+        make_all(settled).await.map(drop)
     }
 
     async fn resolve_unreadable(&self, place: &str, treatment: &UnreadableAction) -> Result<(), StoreError> {

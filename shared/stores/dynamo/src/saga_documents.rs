@@ -59,7 +59,7 @@ impl WriteDocuments for Dynamo {
     async fn settle(&self, settlements: &[(PartitionKey, Vec<Settlement>)]) -> Result<(), StoreError> {
         let settled: Vec<_> =
             settlements.iter().map(|(id, some)| self.settle_one(Owner::Saga(*id), some)).collect();
-        make_all(settled).await
+        make_all(settled).await.map(drop)
     }
 }
 

@@ -30,12 +30,21 @@ pub(crate) const ROUNDS: u32 = 20;
 /// The maximum number of concurrent calls for the items of one call of a port.
 pub(crate) const CONCURRENT: usize = 16;
 
-/// Makes all calls, and returns the first error after the last of them. A refused item does not stop the others.
-pub(crate) async fn make_all(
-    calls: Vec<impl Future<Output = Result<(), StoreError>> + Send>,
-) -> Result<(), StoreError> {
-    let answers: Vec<Result<(), StoreError>> = stream::iter(calls).buffered(CONCURRENT).collect().await;
-    answers.into_iter().collect()
+/// Makes the calls of several items. A refused item does not stop the others, and its error is returned after the last
+/// of them. An unavailable table stops them.
+pub(crate) async fn make_all<T>(
+    calls: Vec<impl Future<Output = Result<T, StoreError>> + Send>,
+) -> Result<Vec<T>, StoreError> {
+    let (mut made, mut refused) = (Vec::with_capacity(calls.len()), None);
+    let mut answers = stream::iter(calls).buffered(CONCURRENT);
+    while let Some(answer) = answers.next().await {
+        match answer {
+            Ok(answer) => made.push(answer),
+            Err(error) if error.is_retryable() => return Err(error),
+            Err(error) => _ = refused.get_or_insert(error),
+        }
+    }
+    refused.map_or(Ok(made), Err)
 }
 
 /// Settings of the store.

@@ -207,7 +207,7 @@ impl Dynamo {
 impl WriteViews for Dynamo {
     async fn write(&self, views: &[View]) -> Result<(), StoreError> {
         let writes: Vec<_> = views.iter().map(|view| self.write_view(view)).collect();
-        make_all(writes).await
+        make_all(writes).await.map(drop)
     }
 }
 
