@@ -122,6 +122,7 @@ async fn crashed_deletion_is_finished_by_next_delivery() {
             world.upload(&announced, 0, TWO_RECORDS).await;
             world.run().await;
             world.pass(Duration::from_secs(1)).await;
+            let file = world.job(announced.search_id).await.files[0].file_id;
             world.functions.start_upload.delete(&ProjectAccess::All, announced.search_id).await.unwrap();
             let commands = world.take(&PARSE).await;
             let crash = CrashAt::new(call, phase, 1);
@@ -131,6 +132,8 @@ async fn crashed_deletion_is_finished_by_next_delivery() {
             world.run().await;
             let prefix = format!("uploads/{}/{}/", uuid::Uuid::nil(), announced.search_id);
             assert_eq!(world.store().find(&prefix).await.unwrap(), [], "{call:?} {phase:?}");
+            let studies = world.store().studies(announced.search_id, file, 0, 10).await.unwrap();
+            assert_eq!(studies, [], "{call:?} {phase:?}");
             assert_eq!(world.jobs().job(announced.search_id).await.unwrap(), None);
         }
     }

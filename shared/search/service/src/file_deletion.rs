@@ -70,6 +70,8 @@ pub async fn delete_file(
         studies.withdraw(search, file, &deleted(after)).await?;
         return Ok(false);
     }
-    studies.remove(search, file, &deleted(ALL)).await?;
+    studies.remove(search, file, &deleted(after)).await?;
+    // Recorded last, because the studies of a file are deleted in several transactions.
+    studies.withdraw(search, file, &deleted(ALL)).await?;
     Ok(true)
 }

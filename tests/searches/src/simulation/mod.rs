@@ -143,6 +143,7 @@ impl Workload for Searches {
             (ports::UNMADE_KEYS_ARE_NONE, &Mode::ALL),
             (ports::FAILURES_ARE_CRASHES, &Mode::ALL),
             (ports::WITHDRAWN_IS_CLEARED, &Mode::ALL),
+            (ports::DELETED_EARLY, &Mode::ALL),
             (ports::EXPORT_OUTLIVES_SEARCH, &Mode::ALL),
             (ports::FILES_OF_SECONDARY, &Mode::ALL),
             (mutants::DEADLINE_NOT_RENEWED, &Mode::ALL),

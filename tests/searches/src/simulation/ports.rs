@@ -119,6 +119,9 @@ pub(super) const FAILURES_ARE_CRASHES: &str = "failures of stores count as crash
 /// An attempt with another reader version clears a withdrawn file and reads it again.
 pub(super) const WITHDRAWN_IS_CLEARED: &str = "a withdrawn file is cleared by `begin`";
 
+/// A file counts as deleted before its studies are deleted.
+pub(super) const DELETED_EARLY: &str = "a file counts as deleted before its studies are";
+
 /// A parser that has stored an export does not see that the search was deleted in between.
 pub(super) const EXPORT_OUTLIVES_SEARCH: &str = "an export outlives its search";
 
@@ -411,7 +414,14 @@ impl WriteStudies for Own {
         file: FileId,
         refused: &ReadingStatus,
     ) -> Result<(), StoreError> {
-        let refused = refused.clone();
+        let refused = match self.0.has(DELETED_EARLY) {
+            true => {
+                ReadingStatus::Refused { reason: String::new(), reply: 0, compared: i64::MAX.unsigned_abs() }
+            }
+            false => refused.clone(),
+        };
+        // Stores record the status in a transaction of its own, and then delete the studies.
+        self.withdraw(search, file, &refused).await?;
         let remove = move |scene: &mut Scene<'_, Outside>| {
             let gone = scene.remove(search, file, refused);
             scene.left.remove(&FileRef::new(search, file));
