@@ -22,7 +22,7 @@ use outbox::dispatch::SweepOutcome;
 use outbox::session::{CommitError, Options, Ports, SessionStatus, SettleSession, SettleSessions};
 use outbox::{
     ClaimedEntries, DispatchOutbox, Dispatcher, Entry, InspectOutbox, Key, Owner, Policy, Session,
-    Settlement, SweepOutbox, Unreadable, UnreadableAction,
+    Settlement, SweepOutbox, Unreadable, UnreadableAction, View,
 };
 use saga::{
     Control, ControlError, ControlOutcome, Engine, ExpectedToken, Intervention, Persist, PersistOutcome,
@@ -258,6 +258,31 @@ async fn overdue_commit_is_refused_and_sends_nothing() {
     assert_eq!(arrived(&world).await, []);
 }
 
+/// DynamoDB could not write the view with all of its copies in one transaction.
+#[tokio::test]
+async fn commit_with_view_in_too_many_lists_stores_nothing() {
+    let world = World::new();
+    let ports = ports(&world);
+    let mut session = session(&world, &ports, &Options::default());
+    session.stage(message(&world, 1), EVENTS).unwrap();
+    let view = View {
+        partition: search(),
+        list: uuid::Uuid::nil(),
+        also_in: (1..18).map(uuid::Uuid::from_u128).collect(),
+        revision: 0,
+        ended: false,
+        created_at: world.host.now(),
+        body: serde_json::Value::Null,
+    };
+    session.show(view);
+    let refused = session.commit().await;
+    let Err(error @ CommitError::TooManyLists(17)) = refused else { panic!("{refused:?}") };
+    assert_eq!(error.to_string(), "a view is in 17 further lists, more than 16");
+    world.run().await;
+    assert_eq!(arrived(&world).await, []);
+    assert_eq!(world.take(&CONTROL).await, []);
+}
+
 #[tokio::test]
 async fn concurrent_sweeps_send_each_message_once() {
     let world = World::new();
@@ -322,13 +347,13 @@ async fn due_effects_are_sent_in_parallel_in_order() {
     assert_eq!(*slow.begun.lock().unwrap(), ids);
 }
 
-/// A queue whose calls take half a minute.
-struct HalfAMinute(Arc<ManualHost>);
+/// A queue whose calls take this long.
+struct SlowCalls(Arc<ManualHost>, Duration);
 
 #[async_trait]
-impl SendMessages for HalfAMinute {
+impl SendMessages for SlowCalls {
     async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
-        self.0.advance(Duration::from_secs(30));
+        self.0.advance(self.1);
         messages.iter().map(|_| Ok(())).collect()
     }
 }
@@ -339,7 +364,7 @@ async fn sweep_claims_nothing_after_deadline() {
     let world = World::new();
     left_messages(&world, 3).await;
     let function = &world.functions.dispatch_outbox;
-    let send = Arc::new(HalfAMinute(world.host.clone()));
+    let send = Arc::new(SlowCalls(world.host.clone(), Duration::from_secs(30)));
     let policy = Policy { batch: 1, ..function.dispatcher.policy };
     let dispatcher = Dispatcher { send, policy, ..function.dispatcher.clone() };
     let slow = DispatchOutbox { dispatcher, ..function.clone() };
@@ -395,14 +420,18 @@ fn dispatch_with(world: &World, send: Arc<dyn SendMessages>) -> DispatchOutbox {
 #[tokio::test]
 async fn slow_sweep_settles_what_it_sent_and_gives_rest_back() {
     let world = World::new();
-    left_messages(&world, 25).await;
-    let slow = dispatch_with(&world, Arc::new(HalfAMinute(world.host.clone())));
-    for entries in [10, 10, 5] {
-        let deadline = world.host.now() + Duration::from_secs(20);
-        let swept = slow.sweep(Some(deadline)).await.unwrap();
-        assert_eq!(swept, SweepOutcome { entries, to_the_end: false });
-    }
-    assert_eq!(slow.sweep(None).await.unwrap(), SweepOutcome { entries: 0, to_the_end: true });
+    left_messages(&world, 60).await;
+    let slow = dispatch_with(&world, Arc::new(SlowCalls(world.host.clone(), Duration::from_secs(10))));
+    let deadline = world.host.now() + Duration::from_secs(55);
+    let swept = slow.sweep(Some(deadline)).await.unwrap();
+    assert_eq!(
+        swept,
+        SweepOutcome { entries: 40, to_the_end: false },
+        "the fifth call could last 15 seconds"
+    );
+    assert!(world.host.now() < deadline);
+    let deadline = world.host.now() + Duration::from_secs(55);
+    assert_eq!(slow.sweep(Some(deadline)).await.unwrap(), SweepOutcome { entries: 20, to_the_end: true });
 }
 
 #[tokio::test]
@@ -430,6 +459,75 @@ async fn control_message_waits_for_next_invocation_if_deadline_is_near() {
     assert_eq!(arrived(&world).await, []);
     assert_eq!(function.consume(&deliveries(&received), None).await, [Disposition::Acknowledge]);
     assert_eq!(arrived(&world).await.len(), 1);
+}
+
+/// An outbox with an index that lags behind its records.
+struct FaultyOutbox {
+    outbox: Arc<dyn SweepOutbox>,
+    /// Records whose entries were performed, but which the index still contains.
+    performed: Vec<Owner>,
+    /// `false` if no settlement can be stored.
+    settles: bool,
+}
+
+#[async_trait]
+impl SweepOutbox for FaultyOutbox {
+    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Result<Owner, Unreadable>>, StoreError> {
+        let mut found: Vec<_> = self.performed.iter().copied().map(Ok).collect();
+        found.extend(self.outbox.due(now, limit).await?);
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    async fn claim_due(
+        &self,
+        owners: &[Owner],
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Result<Vec<ClaimedEntries>, StoreError> {
+        self.outbox.claim_due(owners, now, until).await
+    }
+
+    async fn settle(&self, settlements: &[(Owner, Vec<Settlement>)]) -> Result<(), StoreError> {
+        match self.settles {
+            true => self.outbox.settle(settlements).await,
+            false => Err(StoreError::unavailable("settling", "gone")),
+        }
+    }
+
+    async fn resolve_unreadable(&self, place: &str, treatment: &UnreadableAction) -> Result<(), StoreError> {
+        self.outbox.resolve_unreadable(place, treatment).await
+    }
+}
+
+/// The indexes of DynamoDB follow their table.
+#[tokio::test]
+async fn sweep_looks_past_records_of_lagging_index() {
+    let world = World::new();
+    let ids = left_messages(&world, 3).await;
+    let function = &world.functions.dispatch_outbox;
+    let performed = (0..5).map(|n| Owner::Session(SessionId::from_uuid(uuid::Uuid::from_u128(n)))).collect();
+    let outbox = FaultyOutbox { outbox: Arc::clone(&function.session_outbox), performed, settles: true };
+    let dispatcher = Dispatcher {
+        policy: Policy { batch: 2, ..function.dispatcher.policy },
+        ..function.dispatcher.clone()
+    };
+    let lagging = DispatchOutbox { session_outbox: Arc::new(outbox), dispatcher, ..function.clone() };
+    assert_eq!(lagging.sweep(None).await.unwrap(), SweepOutcome { entries: 3, to_the_end: true });
+    assert_eq!(arrived(&world).await, Vec::from_iter(ids));
+}
+
+/// What cannot be settled is sent again after the claim.
+#[tokio::test]
+async fn sweep_sends_no_more_than_it_can_settle() {
+    let world = World::new();
+    left_messages(&world, 30).await;
+    let function = dispatch_with(&world, world.functions.dispatch_outbox.dispatcher.send.clone());
+    let outbox = Arc::clone(&function.session_outbox);
+    let outbox = FaultyOutbox { outbox, performed: Vec::new(), settles: false };
+    let unsettled = DispatchOutbox { session_outbox: Arc::new(outbox), ..function };
+    assert!(unsettled.sweep(None).await.is_err());
+    assert_eq!(arrived(&world).await.len(), 10);
 }
 
 /// The ledger deletes the item of a partition after 30 idle days, and with it the tokens that its document expects. The

@@ -134,9 +134,9 @@ impl Dispatcher {
         results
     }
 
-    /// Claims the ready entries of some records in one call, then performs and settles them in parts. After `deadline`,
-    /// or shortly before the claim ends, it performs no further part and gives the claims of the rest back. At least one
-    /// part is performed. Unreadable entries are set aside and do not stop the others.
+    /// Claims the ready entries of some records in one call, then performs and settles them in parts, at least one. If a
+    /// slow queue would keep the next part beyond `deadline` or the end of the claim, it gives the claims of the rest
+    /// back. Unreadable entries are set aside and do not stop the others.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable. Later failures are part of the result: entries that were performed
@@ -155,6 +155,7 @@ impl Dispatcher {
         let (mut owner_of, mut unreadable) = (BTreeMap::new(), Vec::new());
         for (owner, claimed) in owners.iter().zip(claimed) {
             match claimed {
+                Ok(stored) if stored.is_empty() => taken.idle.push(*owner),
                 Ok(stored) => stored.into_iter().for_each(|stored| match stored {
                     Ok(entry) => {
                         owner_of.insert(entry.id, *owner);
@@ -174,8 +175,7 @@ impl Dispatcher {
             let age = u64::try_from(now.duration_since(due_at).as_secs()).unwrap_or(0);
             self.reporter.measure(Metric::OUTBOX_AGE, age);
         }
-        let last_start = self.policy.last_start(claimed_until);
-        let last_start = deadline.map_or(last_start, |deadline| deadline.min(last_start));
+        let last_start = self.policy.last_start(claimed_until, deadline);
         let mut left = entries.as_slice();
         while !left.is_empty()
             && (left.len() == entries.len() || !self.reporter.host.is_past(Some(last_start)))
@@ -184,6 +184,10 @@ impl Dispatcher {
             let settlements = self.perform(part).await;
             taken.entries += part.len();
             self.settle(store, by_owner(settlements, &owner_of), &mut taken).await;
+            if taken.is_unsettled {
+                // Further parts could not be settled either, and would be performed again.
+                return Ok(taken);
+            }
             left = rest;
         }
         if !left.is_empty() {
@@ -203,6 +207,7 @@ impl Dispatcher {
     ) {
         self.reporter.measure(Metric::STORAGE_CALLS, 1);
         if let Err(error) = store.settle(&settlements).await {
+            taken.is_unsettled |= error.is_retryable();
             taken.error.get_or_insert(error);
         }
     }
@@ -234,23 +239,29 @@ impl Dispatcher {
         &self,
         store: &dyn SweepOutbox,
         deadline: Option<Timestamp>,
+        last_start: Option<Timestamp>,
     ) -> (SweepOutcome, Option<StoreError>) {
         let (mut swept, mut failure) = (SweepOutcome::default(), None);
-        // Records that could not be claimed stay due. The sweep looks past them for other due records.
-        let mut failed: BTreeSet<Owner> = BTreeSet::new();
-        while !self.reporter.host.is_past(deadline) {
-            match self.sweep_some(store, &failed, deadline).await {
+        // Records that could not be claimed stay due, and those of another worker are due in an index that lags behind.
+        // The sweep looks past them for other due records.
+        let mut passed: BTreeSet<Owner> = BTreeSet::new();
+        while !self.reporter.host.is_past(last_start) {
+            match self.sweep_some(store, &passed, deadline).await {
                 Ok(None) => {
                     swept.to_the_end = true;
                     break;
                 }
                 Ok(Some(taken)) => {
                     swept.entries += taken.entries;
-                    failed.extend(taken.failed);
+                    passed.extend(taken.failed);
+                    passed.extend(taken.idle);
                     if let Some(error) = taken.error {
                         let (function, why) = (self.reporter.function, error.chain());
                         tracing::warn!(function, error = why, "a sweep continues without some records");
                         failure.get_or_insert(error);
+                    }
+                    if taken.is_unsettled {
+                        break;
                     }
                 }
                 Err(error) => {
@@ -262,23 +273,25 @@ impl Dispatcher {
         (swept, failure)
     }
 
-    /// Performs one batch of due entries, the oldest first. Returns `None` if nothing is left, or if another worker
-    /// claimed all of it.
+    /// Performs one batch of due entries, the oldest first. Returns `None` if nothing is due.
     async fn sweep_some(
         &self,
         store: &dyn SweepOutbox,
-        failed: &BTreeSet<Owner>,
+        passed: &BTreeSet<Owner>,
         deadline: Option<Timestamp>,
     ) -> Result<Option<DispatchOutcome>, StoreError> {
         self.reporter.measure(Metric::STORAGE_CALLS, 1);
-        let due = store.due(self.reporter.host.now(), self.policy.batch + failed.len()).await?;
+        let due = store.due(self.reporter.host.now(), self.policy.batch + passed.len()).await?;
         let (mut owners, mut unreadable) = (Vec::new(), Vec::new());
         for found in due {
             match found {
-                Ok(owner) if failed.contains(&owner) => {}
+                Ok(owner) if passed.contains(&owner) => {}
                 Ok(owner) => owners.push(owner),
                 Err(found) => unreadable.push(found),
             }
+        }
+        if owners.is_empty() && unreadable.is_empty() {
+            return Ok(None);
         }
         self.set_aside(store, &unreadable).await?;
         let mut taken = match owners.is_empty() {
@@ -286,7 +299,7 @@ impl Dispatcher {
             false => self.dispatch_records(store, &owners, deadline).await?,
         };
         taken.entries += unreadable.len();
-        Ok((taken.entries > 0 || !taken.failed.is_empty()).then_some(taken))
+        Ok(Some(taken))
     }
 }
 
@@ -299,6 +312,10 @@ pub struct DispatchOutcome {
     pub given_back: usize,
     /// The records that could not be claimed.
     pub failed: Vec<Owner>,
+    /// The records without a ready entry: another worker has claimed or performed them.
+    pub idle: Vec<Owner>,
+    /// `true` if the store was unavailable for a settlement. The entries are performed again after the claim.
+    pub is_unsettled: bool,
     /// The first error that affected some of the records while the others continued.
     pub error: Option<StoreError>,
 }
@@ -324,8 +341,14 @@ pub async fn sweep(
     deadline: Option<Timestamp>,
 ) -> Result<SweepOutcome, StoreError> {
     let (mut all, mut failure) = (SweepOutcome { entries: 0, to_the_end: true }, None);
+    let now = dispatcher.reporter.host.now();
+    // A deadline that is shorter than a call admits one batch nevertheless.
+    let last_start = deadline.map(|deadline| match dispatcher.policy.last_call(deadline) {
+        last if now < last => last,
+        _ => deadline,
+    });
     for store in stores {
-        let (swept, failed) = dispatcher.sweep(store.as_ref(), deadline).await;
+        let (swept, failed) = dispatcher.sweep(store.as_ref(), deadline, last_start).await;
         all.entries += swept.entries;
         all.to_the_end &= swept.to_the_end;
         failure = failure.or(failed);

@@ -88,9 +88,16 @@ impl Policy {
         now.checked_add(self.stuck_after).unwrap_or(Timestamp::MAX)
     }
 
-    /// Returns the last time at which a call for an entry of this claim may start, so that it ends before the claim.
-    pub(crate) fn last_start(&self, claimed_until: Timestamp) -> Timestamp {
-        claimed_until.checked_sub(self.send_timeout.saturating_mul(2)).unwrap_or(Timestamp::MIN)
+    /// Returns the last time at which a call to a queue may start that ends at this time at the latest.
+    pub(crate) fn last_call(&self, end: Timestamp) -> Timestamp {
+        end.checked_sub(self.send_timeout).unwrap_or(Timestamp::MIN)
+    }
+
+    /// Returns the last time at which the entries of a claim may be performed: their calls end before the deadline, and
+    /// their settlement before the claim ends.
+    pub(crate) fn last_start(&self, claimed_until: Timestamp, deadline: Option<Timestamp>) -> Timestamp {
+        let last = self.last_call(self.last_call(claimed_until));
+        deadline.map_or(last, |deadline| self.last_call(deadline).min(last))
     }
 
     /// Returns the settlement after an attempt. `random` is from 0 to 1.

@@ -20,7 +20,7 @@ use crate::dispatch::Dispatcher;
 use crate::entry::{Entry, StageError};
 use crate::records::{Key, ReadRecords, Record, RecordRead, Write};
 use crate::sweep::{Owner, SweepOutbox};
-use crate::views::View;
+use crate::views::{MAX_FURTHER_LISTS, View};
 
 /// The queue of control messages.
 pub const CONTROL: Queue = Queue::named("control");
@@ -220,7 +220,8 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Writes the view of a saga that is about to begin, with the commit.
+    /// Writes the view of a saga that is about to begin, with the commit. The commit is refused if the view is in more
+    /// further lists than [`MAX_FURTHER_LISTS`].
     pub fn show(&mut self, view: View) {
         self.record.views.push(view);
     }
@@ -262,6 +263,10 @@ impl<'a> Session<'a> {
     /// # Errors
     /// As [`Session::commit`], and if the work refuses the commit.
     pub async fn commit_with(&mut self, sessions: &dyn CommitSession) -> Result<Vec<Message>, CommitError> {
+        let lists = self.record.views.iter().map(|view| view.also_in.len()).max().unwrap_or(0);
+        if lists > MAX_FURTHER_LISTS {
+            return Err(CommitError::TooManyLists(lists));
+        }
         let dispatcher = &self.ports.dispatcher;
         if !self.record.entries.is_empty() {
             send_one(dispatcher.send.as_ref(), &self.control, CONTROL, Duration::ZERO).await?;
@@ -318,6 +323,9 @@ pub enum CommitError {
     /// Nothing is stored: the application's own work refused the commit.
     #[error("the application refused the commit")]
     Refused,
+    /// Nothing is stored: a view is in more further lists than [`MAX_FURTHER_LISTS`].
+    #[error("a view is in {0} further lists, more than {MAX_FURTHER_LISTS}")]
+    TooManyLists(usize),
 }
 
 impl CommitError {
