@@ -11,8 +11,8 @@ use imports::queues::{CONTROL, PARSE, PARSE_DEAD, PARSE_UNREADABLE, SAGA, SAGA_D
 use imports::{JobState, SearchId};
 use jiff::SignedDuration;
 use messages::{
-    AttemptId, Depth, Disposition, Host, InspectQueues, Message, Queue, ReceiveMessages, SendError,
-    StoreError, Token,
+    AttemptId, Depth, Disposition, Host, InspectQueues, Message, Outgoing, Queue, ReceiveMessages, SendError,
+    SendMessages, StoreError, Token,
 };
 use saga::failures::{
     Failure, FailureStatus, Failures, Operation, Phase as Step, RequestRefusal, Retry, Selection, State,
@@ -110,7 +110,7 @@ async fn dead_letters_return_to_their_queues() {
     for queue in &queues {
         let announced = world.announce(&["a.ris"]).await;
         let body = format!("junk for {queue} of {}", announced.search_id);
-        let outgoing = messages::Outgoing {
+        let outgoing = Outgoing {
             id: messages::MessageId::from_uuid(Uuid::from_u128(1)),
             partition: announced.search_id,
             queue: queue.clone(),
@@ -118,7 +118,7 @@ async fn dead_letters_return_to_their_queues() {
             delay: Duration::ZERO,
         };
         let sent: Result<Vec<()>, SendError> =
-            messages::SendMessages::send(world.store(), &[outgoing]).await.into_iter().collect();
+            SendMessages::send(world.store(), &[outgoing]).await.into_iter().collect();
         sent.unwrap();
     }
     world.run().await;
@@ -276,25 +276,72 @@ async fn stopping_operation_reopens_claimed_failures() {
     assert_eq!(of(&world, FailureStatus::Open).await.len(), 1);
 }
 
-/// No retry can read the document, so the operation continues with the other failures.
-#[tokio::test]
-async fn failure_that_cannot_be_retried_does_not_stop_operation() {
-    let world = World::new();
-    let damaged = search_with_dead_letter(&world, "no luck").await;
-    let sound = search_with_dead_letter(&world, "no luck").await;
-    gather(&world).await;
+/// Creates two searches with a dead letter each, and damages the document of the one that failed last.
+async fn damaged_and_sound(world: &World) -> [SearchId; 2] {
+    let sound = search_with_dead_letter(world, "no luck").await;
+    gather(world).await;
+    world.host.advance(SECOND);
+    let damaged = search_with_dead_letter(world, "no luck").await;
+    gather(world).await;
     let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
     let sql = "UPDATE saga SET content = '{' WHERE search_id = ?1";
     assert_eq!(database.execute(sql, [damaged.to_string()]).unwrap(), 1);
-    let begun = world.functions.failures.retry(all(), "Ann").await.unwrap();
+    [damaged, sound]
+}
+
+/// No retry can read the document, so the operation continues with the other failures.
+#[tokio::test]
+async fn failure_that_cannot_be_retried_does_not_stop_others() {
+    let world = World::new();
+    let [damaged, sound] = damaged_and_sound(&world).await;
+    let begun = world.functions.failures.retry(Retry { per_second: 1, ..all() }, "Ann").await.unwrap();
     run_to_the_end(&world).await;
-    let done = operation(&world, &begun).await;
-    assert!(matches!(done.phase, Step::Done { .. }) && done.retried == 1, "{done:?}");
+    let ended = operation(&world, &begun).await;
+    let Step::Stopped { why, .. } = &ended.phase else { panic!("{ended:?}") };
+    assert_eq!(why, "1 of 2 cannot be retried; see their reasons");
+    assert_eq!((ended.retried, ended.refused), (1, 1));
     let [retried] = of(&world, FailureStatus::Retried).await.try_into().unwrap();
     assert_eq!(retried.partition, Some(sound));
     let [open] = of(&world, FailureStatus::Open).await.try_into().unwrap();
     assert_eq!((open.partition, open.seen), (Some(damaged), 2));
-    assert!(open.reason.contains("cannot succeed"), "{}", open.reason);
+    assert!(open.reason.starts_with("no luck; it cannot be retried: "), "{}", open.reason);
+}
+
+#[tokio::test]
+async fn canary_that_cannot_be_retried_stops_operation() {
+    let world = World::new();
+    damaged_and_sound(&world).await;
+    let begun = world.functions.failures.retry(Retry { canary: 1, ..all() }, "Ann").await.unwrap();
+    run_to_the_end(&world).await;
+    let ended = operation(&world, &begun).await;
+    assert!(matches!(ended.phase, Step::Stopped { .. }), "{ended:?}");
+    assert_eq!((ended.retried, ended.refused), (0, 1));
+    assert_eq!(of(&world, FailureStatus::Open).await.len(), 2);
+}
+
+/// A process without the addresses of queues.
+struct WithoutQueues;
+
+#[async_trait]
+impl SendMessages for WithoutQueues {
+    async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
+        messages.iter().map(|message| Err(SendError::UnknownQueue(message.queue.clone()))).collect()
+    }
+}
+
+#[tokio::test]
+async fn missing_queue_stops_operation_and_changes_no_failure() {
+    let world = World::new();
+    search_with_dead_letter(&world, "no luck").await;
+    gather(&world).await;
+    let failures = Failures { send: Arc::new(WithoutQueues), ..world.functions.failures.clone() };
+    let begun = failures.retry(all(), "Ann").await.unwrap();
+    assert!(!failures.run_step().await.unwrap());
+    let ended = operation(&world, &begun).await;
+    let Step::Stopped { why, .. } = &ended.phase else { panic!("{ended:?}") };
+    assert!(why.contains("no URL is set for queue"), "{why}");
+    let [open] = of(&world, FailureStatus::Open).await.try_into().unwrap();
+    assert_eq!((open.reason.as_str(), open.seen), ("no luck", 1));
 }
 
 /// By then the items of the ledger have expired, and with them the tokens of the messages.
@@ -753,14 +800,14 @@ async fn requeued_effect_closes_its_failure() {
 
 /// Sends a message that cannot be read, and lets the saga's worker dead-letter it.
 async fn dead_letter_junk(world: &World, body: &str) {
-    let outgoing = messages::Outgoing {
+    let outgoing = Outgoing {
         id: messages::MessageId::from_uuid(Uuid::from_u128(1)),
         partition: SearchId::from_uuid(Uuid::from_u128(2)),
         queue: SAGA,
         body: body.to_owned(),
         delay: Duration::ZERO,
     };
-    let sent = messages::SendMessages::send(world.store(), &[outgoing]).await;
+    let sent = SendMessages::send(world.store(), &[outgoing]).await;
     sent.into_iter().collect::<Result<(), SendError>>().unwrap();
     world.run().await;
 }

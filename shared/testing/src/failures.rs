@@ -213,6 +213,7 @@ fn operation(host: &dyn Host, begun_at: Timestamp) -> Operation {
         canaries: Vec::new(),
         total: 3,
         retried: 0,
+        refused: 0,
         phase: Phase::Running,
         next_step_at: begun_at,
         revision: 1,

@@ -83,6 +83,10 @@ impl Failures {
         results.push(self.collect_effects(deadline).await);
         results.push(self.reopen_abandoned().await);
         results.push(self.count_open().await);
+        for error in results.iter().filter_map(|result| result.as_ref().err()) {
+            let (function, error) = (self.reporter.function, error.chain());
+            tracing::warn!(function, error, "failures are collected without some of them");
+        }
         results.into_iter().collect::<Result<(), _>>().map(|()| collected)
     }
 
@@ -121,7 +125,7 @@ impl Failures {
             }
             let reports: Vec<FailureReport> =
                 batch.iter().map(|received| dead_letter(received, dead, source)).collect();
-            let refused = self.record_readily(&reports).await?;
+            let refused = self.record_or_refuse(&reports).await?;
             for (received, report) in batch.iter().zip(&reports) {
                 if !refused.contains_key(&report.id()) {
                     self.receive.answer(dead, &received.receipt, &Disposition::Acknowledge).await?;
@@ -135,7 +139,7 @@ impl Failures {
 
     /// Records failures. If the store refuses them permanently, it may refuse only one of them, so each is then recorded
     /// alone. Returns the refused ones.
-    async fn record_readily(
+    async fn record_or_refuse(
         &self,
         reports: &[FailureReport],
     ) -> Result<BTreeMap<FailureId, StoreError>, StoreError> {
@@ -229,21 +233,44 @@ impl Failures {
     async fn collect_effects(&self, deadline: Option<Timestamp>) -> Result<(), StoreError> {
         // The failures are read before the outboxes. So an effect that is known but not found was requeued or deleted
         // in between, and not just found too late.
-        let known = self.open_effects().await?;
-        let (mut there, mut first) = (BTreeSet::new(), Ok(()));
-        for of_sessions in [false, true] {
-            let mut after = None;
-            while let Some((page, last)) = poisoned(self.outbox(of_sessions), after.as_deref()).await? {
-                let reports = self.reports(page, of_sessions).await?;
-                there.extend(reports.iter().map(FailureReport::id));
-                first = first.and(first_of(self.record_readily(&reports).await?));
-                if self.reporter.host.is_past(deadline) {
-                    return first;
-                }
-                after = Some(last);
-            }
+        let known = self.open_effects().await;
+        let mut refused = BTreeMap::new();
+        let of_sagas = self.record_effects(false, deadline, &mut refused).await;
+        let of_sessions = self.record_effects(true, deadline, &mut refused).await;
+        if let (known, Some(of_sagas), Some(of_sessions)) = (known?, of_sagas?, of_sessions?) {
+            let is_gone = |id: &&FailureId| !of_sagas.contains(id) && !of_sessions.contains(id);
+            let gone: Vec<FailureId> = known.keys().filter(is_gone).copied().collect();
+            self.close_effects(&gone, &known).await?;
         }
-        let gone: Vec<FailureId> = known.keys().filter(|id| !there.contains(id)).copied().collect();
+        first_of(refused)
+    }
+
+    /// Records the exhausted effects of an outbox. Returns the ids of their failures; `None` if the deadline passed.
+    async fn record_effects(
+        &self,
+        of_sessions: bool,
+        deadline: Option<Timestamp>,
+        refused: &mut BTreeMap<FailureId, StoreError>,
+    ) -> Result<Option<BTreeSet<FailureId>>, StoreError> {
+        let (mut found, mut after) = (BTreeSet::new(), None);
+        while let Some((page, last)) = poisoned(self.outbox(of_sessions), after.as_deref()).await? {
+            let reports = self.reports(page, of_sessions).await?;
+            found.extend(reports.iter().map(FailureReport::id));
+            refused.extend(self.record_or_refuse(&reports).await?);
+            if self.reporter.host.is_past(deadline) {
+                return Ok(None);
+            }
+            after = Some(last);
+        }
+        Ok(Some(found))
+    }
+
+    /// Closes the failures of effects that are no longer exhausted.
+    async fn close_effects(
+        &self,
+        gone: &[FailureId],
+        known: &BTreeMap<FailureId, u64>,
+    ) -> Result<(), StoreError> {
         for gone in gone.chunks(PAGE) {
             let (now, failures) = (self.now(), self.store.failures(gone).await?);
             // A failure that has changed since was reported again.
@@ -254,7 +281,7 @@ impl Failures {
             });
             self.write(closed.collect()).await?;
         }
-        first
+        Ok(())
     }
 
     /// Returns the open failures of effects, each with its revision.

@@ -32,6 +32,9 @@ pub struct Operation {
     pub total: u64,
     /// The number of failures retried so far.
     pub retried: u64,
+    /// The number of failures so far that can never be retried. They are open again, each with the reason.
+    #[serde(default)]
+    pub refused: u64,
     /// The phase.
     #[serde(flatten)]
     pub phase: Phase,
@@ -53,7 +56,7 @@ pub enum Phase {
         /// The time of the next assessment.
         until: Timestamp,
     },
-    /// It has retried all failures.
+    /// It has retried all failures that were not busy.
     Done {
         /// When it ended.
         at: Timestamp,
@@ -85,9 +88,20 @@ impl Operation {
         }
     }
 
+    /// Returns the phase after the last failure.
+    pub(super) fn end(&self, at: Timestamp) -> Phase {
+        match self.refused {
+            0 => Phase::Done { at },
+            refused => {
+                let why = format!("{refused} of {} cannot be retried; see their reasons", self.total);
+                Phase::Stopped { at, why }
+            }
+        }
+    }
+
     /// Returns the number of failures for the next step.
     pub(super) fn share(&self) -> u64 {
-        let left = self.limit.map_or(u64::MAX, |limit| limit.saturating_sub(self.retried));
+        let left = self.limit.map_or(u64::MAX, |limit| limit.saturating_sub(self.retried + self.refused));
         let ahead = u64::from(self.canary).saturating_sub(self.retried);
         let max = if ahead > 0 { ahead } else { u64::MAX };
         u64::from(self.per_second).min(left).min(max)

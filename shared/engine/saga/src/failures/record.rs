@@ -16,6 +16,11 @@ pub const RETENTION: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// message does not fail that often in this time.
 const MAX_MARKS: usize = 10;
 
+/// The text between the reason of a failure and the reason why it cannot be retried.
+const NOT_RETRIED: &str = "; it cannot be retried: ";
+/// The maximum number of characters of both.
+const MAX_REASON_CHARS: usize = 2_000;
+
 /// The origin of a failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -277,9 +282,11 @@ impl Failure {
 
     /// Returns the failure after a retry that cannot succeed, for this reason. It has failed again, at `at`.
     pub(super) fn not_retried(self, why: &str, at: Timestamp) -> Self {
+        let before = self.reason.split(NOT_RETRIED).next().unwrap_or_default();
+        let reason: String = format!("{before}{NOT_RETRIED}{why}").chars().take(MAX_REASON_CHARS).collect();
         let failure = Self {
-            reason: why.to_owned(),
-            fingerprint: fingerprint(why),
+            fingerprint: fingerprint(&reason),
+            reason,
             last_seen: at.max(self.last_seen),
             seen: self.seen.saturating_add(1),
             ..self

@@ -111,6 +111,24 @@ struct Obstacle {
     is_permanent: bool,
 }
 
+impl From<SendError> for Obstacle {
+    fn from(error: SendError) -> Self {
+        // A process without the address of a queue says nothing about the message.
+        let is_permanent = !error.is_retryable() && !matches!(error, SendError::UnknownQueue(_));
+        Self { why: chain(&error), is_permanent }
+    }
+}
+
+/// The outcome of a step. Failures whose partition was busy are not part of it.
+#[derive(Default)]
+struct StepOutcome {
+    retried: Vec<FailureId>,
+    /// The reasons of failures that can never be retried.
+    refused: Vec<String>,
+    /// The reason of a failure for which a later retry may succeed. It stops the operation.
+    failed: Option<String>,
+}
+
 impl From<StoreError> for Obstacle {
     fn from(error: StoreError) -> Self {
         Self { why: error.chain(), is_permanent: !error.is_retryable() }
@@ -179,6 +197,7 @@ impl Failures {
             canaries: Vec::new(),
             total: limit.map_or(count, |limit| limit.min(count)),
             retried: 0,
+            refused: 0,
             phase: Phase::Running,
             next_step_at: now,
             revision: 1,
@@ -240,11 +259,11 @@ impl Failures {
                 // not end before its outcome is known.
                 return Ok(true);
             }
-            let phase = Phase::Done { at: now };
+            let phase = claimed.end(now);
             return Ok(self.advance(&claimed, phase).await?.is_none());
         }
-        let (retried, failed) = self.retry_batch(&claimed, taken).await?;
-        self.finish_step(&claimed, &retried, failed).await
+        let step = self.retry_batch(&claimed, taken).await?;
+        self.finish_step(&claimed, &step).await
     }
 
     /// Returns the failures that this operation has claimed and whose retry has no recorded outcome.
@@ -312,13 +331,11 @@ impl Failures {
     }
 
     /// Retries failures, those of one partition in sequence. Failures that could not be retried are opened again.
-    /// Returns the retried ones, and the error of another one if a later retry may succeed. A failure whose retry cannot
-    /// succeed, or whose partition is busy, does not stop the operation.
     async fn retry_batch(
         &self,
         operation: &Operation,
         taken: Vec<Failure>,
-    ) -> Result<(Vec<FailureId>, Option<String>), StoreError> {
+    ) -> Result<StepOutcome, StoreError> {
         let is_effect = |failure: &Failure| !matches!(failure.origin, Origin::DeadLetter { .. });
         let poisoned = if taken.iter().any(is_effect) { self.poisoned().await? } else { BTreeMap::new() };
         // Retries of one partition at the same time would only block each other's claim.
@@ -333,10 +350,13 @@ impl Failures {
             })
             .buffer_unordered(CONCURRENT_RETRIES)
             .flatten();
-        let (now, mut failed) = (self.now(), None);
+        let (now, mut step) = (self.now(), StepOutcome::default());
         let ended: Vec<Failure> = outcomes
             .map(|(failure, outcome)| match outcome {
-                Ok(Readmission::Granted) => failure.into_state(State::Retried { at: now }, now),
+                Ok(Readmission::Granted) => {
+                    step.retried.push(failure.id);
+                    failure.into_state(State::Retried { at: now }, now)
+                }
                 // A busy partition does not count as an attempt.
                 Ok(Readmission::Busy) => {
                     let retried = failure.retried.saturating_sub(1);
@@ -345,20 +365,20 @@ impl Failures {
                 Err(Obstacle { why, is_permanent: true }) => {
                     let (function, failure_id) = (self.reporter.function, failure.id);
                     tracing::error!(function, %failure_id, error = why, "a failure cannot be retried");
-                    failure.not_retried(&why, now.max(operation.selection.after()))
+                    let refused = failure.not_retried(&why, now.max(operation.selection.just_after()));
+                    step.refused.push(why);
+                    refused
                 }
                 Err(Obstacle { why, is_permanent: false }) => {
-                    failed = Some(why);
+                    step.failed = Some(why);
                     failure.into_state(State::Open, now)
                 }
             })
             .collect()
             .await;
-        let is_retried = |failure: &&Failure| failure.state.standing() == FailureStatus::Retried;
-        let retried = ended.iter().filter(is_retried).map(|failure| failure.id).collect();
         // A failure that has failed again in between is open. Its revision has changed, so this write leaves it open.
         self.write(ended).await?;
-        Ok((retried, failed))
+        Ok(step)
     }
 
     async fn retry_one(
@@ -383,7 +403,7 @@ impl Failures {
                     delay: Duration::ZERO,
                 };
                 let sent: Result<(), SendError> = self.send.send(&[outgoing]).await.into_iter().collect();
-                sent.map_err(|error| Obstacle { why: chain(&error), is_permanent: !error.is_retryable() })?;
+                sent?;
                 Ok(Readmission::Granted)
             }
             // An entry that is no longer exhausted was requeued by an operator in the meantime.
@@ -400,25 +420,25 @@ impl Failures {
     }
 
     /// Records the outcome of a step in the operation.
-    async fn finish_step(
-        &self,
-        claimed: &Operation,
-        retried: &[FailureId],
-        failed: Option<String>,
-    ) -> Result<bool, StoreError> {
+    async fn finish_step(&self, claimed: &Operation, step: &StepOutcome) -> Result<bool, StoreError> {
         let now = self.now();
         let mut known = claimed.clone();
         loop {
             let mut next = known.clone();
-            next.retried += retried.len() as u64;
+            next.retried += step.retried.len() as u64;
+            next.refused += step.refused.len() as u64;
             // Counters and phase are recomputed from the latest revision, since a stop may have been stored in between.
             let ahead = (next.canary as usize).saturating_sub(next.canaries.len());
-            next.canaries.extend(retried.iter().take(ahead));
+            next.canaries.extend(step.retried.iter().take(ahead));
             if !next.phase.has_ended() {
                 let are_all_ahead = ahead > 0 && next.canaries.len() == next.canary as usize;
-                next.phase = match &failed {
+                // A failure that should go ahead says as much about the others if it cannot be retried.
+                let obstacle = step.failed.as_ref().or(step.refused.first().filter(|_| ahead > 0));
+                next.phase = match obstacle {
                     Some(why) => Phase::Stopped { at: now, why: why.clone() },
-                    None if next.limit.is_some_and(|limit| next.retried >= limit) => Phase::Done { at: now },
+                    None if next.limit.is_some_and(|limit| next.retried + next.refused >= limit) => {
+                        next.end(now)
+                    }
                     None if are_all_ahead => {
                         Phase::Watching { until: now.checked_add(CANARY_WAIT).unwrap_or(Timestamp::MAX) }
                     }
@@ -441,7 +461,15 @@ impl Failures {
     /// them.
     async fn assess(&self, operation: &Operation) -> Result<bool, StoreError> {
         // Collected first, because a message that failed again may still be in its dead-letter queue.
-        self.collect(None).await?;
+        if let Err(error) = self.collect(None).await {
+            let now = self.now();
+            if !is_late(operation, now) {
+                return Err(error);
+            }
+            let why = format!("the outcome of those that went ahead is unknown: {}", error.chain());
+            let phase = Phase::Stopped { at: now, why };
+            return Ok(self.advance(operation, phase).await?.is_none());
+        }
         let mut outcomes = Vec::new();
         for failure in self.store.failures(&operation.canaries).await?.iter().flatten() {
             outcomes.push(self.outcome(failure).await?);
@@ -547,7 +575,6 @@ fn phase_after(operation: &Operation, outcomes: &[Outcome], now: Timestamp) -> P
     let count = |outcome| outcomes.iter().filter(|found| **found == outcome).count();
     let ahead = operation.canaries.len();
     let stopped = |why| Phase::Stopped { at: now, why };
-    let is_late = now.duration_since(operation.begun_at) >= CANARY_LIMIT;
     // One failed canary stops the operation at once. Otherwise a canary that no worker has touched means that no worker
     // is running, while one that a worker has touched gets more time.
     match (count(Outcome::Failed), count(Outcome::Taken), count(Outcome::Waiting)) {
@@ -555,7 +582,7 @@ fn phase_after(operation: &Operation, outcomes: &[Outcome], now: Timestamp) -> P
         (0, 0, waiting) => stopped(format!(
             "no worker has taken {waiting} of the {ahead} that went ahead; start the workers, then retry the others"
         )),
-        (0, taken, waiting) if is_late => stopped(format!(
+        (0, taken, waiting) if is_late(operation, now) => stopped(format!(
             "{} of the {ahead} that went ahead were not processed within {} min; see why, then retry the others",
             taken + waiting,
             CANARY_LIMIT.as_mins()
@@ -565,6 +592,10 @@ fn phase_after(operation: &Operation, outcomes: &[Outcome], now: Timestamp) -> P
             "{failed} of the {ahead} that went ahead failed again; the others stay as they were"
         )),
     }
+}
+
+fn is_late(operation: &Operation, now: Timestamp) -> bool {
+    now.duration_since(operation.begun_at) >= CANARY_LIMIT
 }
 
 /// Groups failures by partition. Failures without a partition form separate groups.

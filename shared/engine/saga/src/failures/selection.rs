@@ -38,7 +38,7 @@ impl Selection {
     }
 
     /// Returns a time after the limit of the filter. It excludes a failure that was last seen then.
-    pub(super) fn after(&self) -> Timestamp {
+    pub(super) fn just_after(&self) -> Timestamp {
         let after = self.until.and_then(|until| until.checked_add(SignedDuration::from_nanos(1)).ok());
         after.unwrap_or(Timestamp::MIN)
     }
