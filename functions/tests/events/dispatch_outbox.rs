@@ -70,7 +70,7 @@ impl Upkeep for CountedUpkeep {
     }
 }
 
-/// A record that no sweep can claim would otherwise stop the index of search words.
+/// An outbox that cannot be read would otherwise stop the index of search words.
 #[tokio::test]
 async fn failed_sweep_does_not_stop_upkeep() {
     let installation = Installation::new();

@@ -75,8 +75,11 @@ impl ScheduledWork {
             Some(failures) => failures.run(Some(deadline)).await,
             None => Ok(()),
         };
-        let kept_up = self.keep_up(engine, deadline).await;
-        swept.and(retried).and(kept_up).map_err(ScheduleError::Store)
+        let results = [swept, retried, self.keep_up(engine, deadline).await];
+        for error in results.iter().filter_map(|result| result.as_ref().err()) {
+            tracing::error!(error = error.chain(), "a part of the scheduled work failed");
+        }
+        results.into_iter().collect::<Result<(), _>>().map_err(ScheduleError::Store)
     }
 
     async fn sweep(&self, deadline: Timestamp) -> Result<(), StoreError> {
