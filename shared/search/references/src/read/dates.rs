@@ -65,7 +65,7 @@ pub(super) fn date(value: &str) -> Date {
         return date;
     }
     let mut date = Date::default();
-    // A number next to an unknown word, such as a month in another language, is no month.
+    // A number next to an unknown word, such as a month in another language, does not count as a month.
     let (mut named, mut numbers) = (false, 0);
     for word in words() {
         if let Some(year) = four_digits(word).or_else(|| lettered(word)) {

@@ -267,14 +267,14 @@ pub(super) fn is_short(words: &[String]) -> bool {
     !words.first().is_some_and(|word| are_initials(word)) && is_short_form(&words.join(" "))
 }
 
-/// The words after the name of a study, in lower case, which are no family names.
+/// The words after the name of a study that do not occur as family names, in lower case.
 #[rustfmt::skip]
 const GROUPS: [&str; 7] = [
     "grp", "investigators", "consortium", "collaborators", "collaboration", "collaborat", "trialists",
 ];
 
-/// Returns `true` for words that end in a word of organisations: at least three, or two of which the last is one of
-/// [`GROUPS`] or follows an acronym.
+/// Returns `true` for words that end in a word of organisations: at least three, or two if the last is one of [`GROUPS`]
+/// or follows an acronym.
 pub(super) fn is_group(words: &[String]) -> bool {
     /// Shorter words in capitals may be initials.
     const MIN_ACRONYM: usize = 4;
