@@ -517,7 +517,7 @@ async fn sweep_looks_past_records_of_lagging_index() {
     assert_eq!(arrived(&world).await, Vec::from_iter(ids));
 }
 
-/// What cannot be settled is sent again after the claim.
+/// A message that cannot be settled is sent again after the claim.
 #[tokio::test]
 async fn sweep_sends_no_more_than_it_can_settle() {
     let world = World::new();

@@ -80,8 +80,8 @@ const COLUMNS: [(&[&str], &str); 6] = [
 const VALUES: [(&str, &str, &str); 2] =
     [("id", "https://openalex.org/W", "OpenAlex"), ("CitesURL", "https://scholar.google.", "Google Scholar")];
 
-/// The tables of trial registers: the column for the number, the beginning of the numbers, columns of which one must
-/// exist, and the register. The number alone may belong to a table of articles.
+/// The tables of trial registers: the column for the number, the beginning of the numbers, the columns that may
+/// accompany it, and the register. The number alone may belong to a table of articles.
 const REGISTRATIONS: [(&str, &str, &[&str], &str); 6] = [
     ("NCT Number", "NCT", &["Study Status", "Study Results", "Study Type"], "ClinicalTrials.gov"),
     ("ISRCTN", "ISRCTN", &["Condition category", "Overall trial status", "Overall study status"], "ISRCTN"),
