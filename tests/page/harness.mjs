@@ -1,7 +1,7 @@
 /** A server, a browser, and helpers for the tests of the page. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -139,6 +139,28 @@ export function deadLetter(folder, reasons) {
   );
 }
 
+/**
+ * Unpacks the Chromium of the package into the folder for temporary files, once for each version. Several processes may
+ * do so at the same time, and none may start a file that another one is writing. So the folder gets its name last.
+ */
+async function unpacked(folder) {
+  const isThere = existsSync(folder);
+  process.env.TMPDIR = isThere ? folder : mkdtempSync(`${folder}-`);
+  const own = process.env.TMPDIR;
+  await (await import('@sparticuz/chromium')).default.executablePath();
+  if (!isThere) {
+    try {
+      renameSync(own, folder);
+    } catch {
+      // Another process was faster.
+      rmSync(own, { recursive: true });
+    }
+    // The package has set paths in that folder, such as that of the libraries.
+    for (const [name, value] of Object.entries(process.env)) process.env[name] = value.replaceAll(own, folder);
+  }
+  return join(folder, 'chromium');
+}
+
 let running;
 
 /** Launches the Chromium of the package, or the one that CHROMIUM names. */
@@ -147,13 +169,10 @@ async function chromium() {
   let executablePath = process.env.CHROMIUM;
   if (!executablePath) {
     const version = JSON.parse(readFileSync(join(HERE, 'node_modules/@sparticuz/chromium/package.json'), 'utf8')).version;
-    // The package unpacks Chromium once into the folder for temporary files. Each version needs its own folder.
-    process.env.TMPDIR = join(tmpdir(), `chromium-${version}`);
-    mkdirSync(process.env.TMPDIR, { recursive: true });
     // If the system lacks the required libraries, use those that the package contains for Lambda.
     const hasLibraries = ['/usr/lib/x86_64-linux-gnu', '/usr/lib64', '/usr/lib'].some((folder) => existsSync(join(folder, 'libnss3.so')));
     if (!hasLibraries) process.env.AWS_EXECUTION_ENV ??= 'AWS_Lambda_nodejs22.x';
-    executablePath = await (await import('@sparticuz/chromium')).default.executablePath();
+    executablePath = await unpacked(join(tmpdir(), `chromium-${version}`));
   }
   const args = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
   return playwright.launch({ executablePath, headless: true, args });
