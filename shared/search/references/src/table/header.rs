@@ -273,6 +273,9 @@ pub(crate) fn column(name: &str, at: usize) -> Column {
 /// The number of columns that identify a header among the lines of another format.
 pub(crate) const SURE_COLUMNS: usize = 3;
 
+/// The maximum number of digits in a header in an older encoding.
+const MAX_DIGITS: usize = 3;
+
 /// The number of known columns of a header row whose cells are all short, without blanks after the delimiters. It is
 /// zero if they do not suffice to identify it.
 pub(crate) fn known_columns(row: &[u8], delimiter: Delimiter) -> usize {
@@ -296,6 +299,11 @@ pub(crate) fn known_columns(row: &[u8], delimiter: Delimiter) -> usize {
         is_name(cell)
     });
     if !are_names || columns < SURE_COLUMNS {
+        return 0;
+    }
+    // Most rows of values have a year or another number, so they need not be decoded in each encoding.
+    let digits = row.iter().filter(|byte| byte.is_ascii_digit()).count();
+    if digits > MAX_DIGITS && std::str::from_utf8(row).is_err() {
         return 0;
     }
     let headers = decoded(row).filter_map(|row| Header::parse(&row, delimiter));
