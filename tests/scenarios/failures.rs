@@ -259,16 +259,21 @@ async fn crashed_retry_resumes_with_each_effect_once() {
     }
 }
 
-/// No worker continues a stopped operation, so the failures that it had claimed must be released.
-#[tokio::test]
-async fn stopping_operation_reopens_claimed_failures() {
-    let world = World::new();
-    search_with_dead_letter(&world, "one").await;
-    gather(&world).await;
+/// Stops an operation whose worker crashed after it had claimed a failure.
+async fn stop_interrupted_operation(world: &World) {
+    search_with_dead_letter(world, "one").await;
+    gather(world).await;
     let begun = world.functions.failures.retry(all(), "Ann").await.unwrap();
     let crash = CrashAt::new(Call::QueueSend, Phase::Before, 1);
     crash.kill(world.crashing(&crash).failures.run_step()).await;
     world.functions.failures.stop(begun.id, "Bob").await.unwrap();
+}
+
+/// No worker continues a stopped operation, so the failures that it had claimed must be released.
+#[tokio::test]
+async fn stopping_operation_reopens_claimed_failures() {
+    let world = World::new();
+    stop_interrupted_operation(&world).await;
     gather(&world).await;
     assert_eq!(of(&world, FailureStatus::Retrying).await.len(), 1, "a worker may still hold them");
     world.host.advance(Duration::from_secs(61));
@@ -845,12 +850,7 @@ async fn failure_that_cannot_be_recorded_does_not_affect_others() {
 #[tokio::test]
 async fn unreadable_outbox_does_not_stop_rest_of_collection() {
     let world = World::new();
-    search_with_dead_letter(&world, "one").await;
-    gather(&world).await;
-    let begun = world.functions.failures.retry(all(), "Ann").await.unwrap();
-    let crash = CrashAt::new(Call::QueueSend, Phase::Before, 1);
-    crash.kill(world.crashing(&crash).failures.run_step()).await;
-    world.functions.failures.stop(begun.id, "Bob").await.unwrap();
+    stop_interrupted_operation(&world).await;
     world.host.advance(Duration::from_secs(61));
     let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
     database.execute("ALTER TABLE outbox RENAME TO elsewhere", []).unwrap();
