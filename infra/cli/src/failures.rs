@@ -80,12 +80,7 @@ fn store(workspace: &Workspace) -> anyhow::Result<&dyn KeepFailures> {
 async fn open_for_changes(output: &args::Output) -> anyhow::Result<(Workspace, Failures)> {
     let workspace = Workspace::operate(workspace::settings(&output.location)?).await?;
     let failures = workspace.ports().engine.failures(report_faults::NAME, &functions::SYSTEM)?;
-    // The log names a failure that cannot be recorded. The operator can handle the others nevertheless.
-    if let Err(error) = failures.collect(None).await
-        && error.is_retryable()
-    {
-        return Err(error.into());
-    }
+    failures.collect_for_operator().await?;
     Ok((workspace, failures))
 }
 

@@ -142,12 +142,7 @@ pub(super) async fn run<P>(opened: &OpenSystem<P>, command: &Command) -> anyhow:
 /// Returns the failures after those of the dead-letter queues were collected.
 async fn collected<P>(opened: &OpenSystem<P>) -> anyhow::Result<Failures> {
     let failures = opened.engine.failures(saga::control::OPERATOR, opened.system)?;
-    // The log names a failure that cannot be recorded. The operator can handle the others nevertheless.
-    if let Err(error) = failures.collect(None).await
-        && error.is_retryable()
-    {
-        return Err(error.into());
-    }
+    failures.collect_for_operator().await?;
     Ok(failures)
 }
 

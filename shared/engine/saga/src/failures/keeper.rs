@@ -90,6 +90,17 @@ impl Failures {
         results.into_iter().collect::<Result<(), _>>().map(|()| collected)
     }
 
+    /// Collects failures for an operator, who can handle the others if one of them cannot be recorded. The log names it.
+    ///
+    /// # Errors
+    /// Returns an error if a store or queue is unavailable.
+    pub async fn collect_for_operator(&self) -> Result<(), StoreError> {
+        match self.collect(None).await {
+            Err(error) if error.is_retryable() => Err(error),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
     /// Records the number of open failures. It is recorded at zero too, so that an alarm has data.
     async fn count_open(&self) -> Result<(), StoreError> {
         let open = self.store.groups(&Selection::of(FailureStatus::Open)).await?;

@@ -269,29 +269,26 @@ impl Failure {
         let forgotten = self.marks.len().saturating_sub(MAX_MARKS);
         self.marks.drain(..forgotten);
         let state = report.closed.clone().map_or(State::Open, |why| State::Closed { why });
+        let failure = Self { origin: report.origin.clone(), ..self };
+        failure.seen_again(report.reason.clone(), now).into_state(state, now)
+    }
+
+    /// Returns the failure after it has failed again for this reason.
+    fn seen_again(self, reason: String, now: Timestamp) -> Self {
         Self {
-            origin: report.origin.clone(),
-            reason: report.reason.clone(),
-            fingerprint: fingerprint(&report.reason),
+            fingerprint: fingerprint(&reason),
+            reason,
             last_seen: now.max(self.last_seen),
             seen: self.seen.saturating_add(1),
             ..self
         }
-        .into_state(state, now)
     }
 
     /// Returns the failure after a retry that cannot succeed, for this reason. It has failed again, at `at`.
     pub(super) fn not_retried(self, why: &str, at: Timestamp) -> Self {
         let before = self.reason.split(NOT_RETRIED).next().unwrap_or_default();
-        let reason: String = format!("{before}{NOT_RETRIED}{why}").chars().take(MAX_REASON_CHARS).collect();
-        let failure = Self {
-            fingerprint: fingerprint(&reason),
-            reason,
-            last_seen: at.max(self.last_seen),
-            seen: self.seen.saturating_add(1),
-            ..self
-        };
-        failure.into_state(State::Open, at)
+        let reason = format!("{before}{NOT_RETRIED}{why}").chars().take(MAX_REASON_CHARS).collect();
+        self.seen_again(reason, at).into_state(State::Open, at)
     }
 
     /// Returns its position among the failures with its status.

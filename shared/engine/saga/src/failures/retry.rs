@@ -119,6 +119,12 @@ impl From<SendError> for Obstacle {
     }
 }
 
+impl From<StoreError> for Obstacle {
+    fn from(error: StoreError) -> Self {
+        Self { why: error.chain(), is_permanent: !error.is_retryable() }
+    }
+}
+
 /// The outcome of a step. Failures whose partition was busy are not part of it.
 #[derive(Default)]
 struct StepOutcome {
@@ -127,12 +133,6 @@ struct StepOutcome {
     refused: Vec<String>,
     /// The reason of a failure for which a later retry may succeed. It stops the operation.
     failed: Option<String>,
-}
-
-impl From<StoreError> for Obstacle {
-    fn from(error: StoreError) -> Self {
-        Self { why: error.chain(), is_permanent: !error.is_retryable() }
-    }
 }
 
 impl Failures {
