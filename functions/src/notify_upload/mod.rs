@@ -21,8 +21,8 @@ use jiff::Timestamp;
 use messages::queue::MAX_BATCH;
 use messages::store::chain;
 use messages::{
-    Backoff, Consumer, Delivery, Disposition, Message, MessageId, Outgoing, Payload, Reporter, SendError,
-    SendMessages, StoreError, Verdict,
+    Backoff, Consumer, DEADLINE_NEAR, Delivery, Disposition, Message, MessageId, Outgoing, Payload, Reporter,
+    SendError, SendMessages, StoreError, Verdict,
 };
 use saga::{Function, MissingSetting, Source};
 use uuid::Uuid;
@@ -162,7 +162,7 @@ impl Consumer for NotifyUpload {
             let function = Self { reporter, ..self.clone() };
             let is_late = function.reporter.host.is_past(deadline);
             answers.push(match is_late {
-                true => function.again(Duration::ZERO, "the function's deadline is near".to_owned()),
+                true => function.again(Duration::ZERO, DEADLINE_NEAR.to_owned()),
                 false => function.consume_one(delivery).await,
             });
         }

@@ -242,9 +242,7 @@ impl<H: Handler> IdempotentConsumer<H> {
             }
         };
         if late {
-            // The message itself is not at fault, so the next invocation receives it without a delay.
-            let reason = "the function's deadline is near".to_owned();
-            return reporter.retry(&message, Backoff::NONE, received, reason);
+            return reporter.retry_late(&message, received);
         }
         let asked = CommandMessage { message, command };
         match self.work(&asked, &delivery.body, reporter, deadline).await {

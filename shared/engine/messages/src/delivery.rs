@@ -37,6 +37,9 @@ pub enum Disposition {
 /// Earlier deliveries may meet another version of the code.
 pub const LAST_FAULTY_DELIVERY: u32 = 3;
 
+/// The reason of a retry at the end of an invocation.
+pub const DEADLINE_NEAR: &str = "the function's deadline is near";
+
 /// The delay of redeliveries, which grows with the receive count. An outage must not use up the receive limits of all
 /// queued messages, and a busy partition is released within its lease. The delays are minimums: a random part of up to
 /// the same length is added, so that messages that failed together are not redelivered together.

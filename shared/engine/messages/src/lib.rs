@@ -46,7 +46,7 @@ pub mod store;
 pub mod trace;
 
 pub use consumer::{Consumer, deliver};
-pub use delivery::{Backoff, Delivery, Disposition};
+pub use delivery::{Backoff, DEADLINE_NEAR, Delivery, Disposition};
 pub use host::Host;
 pub use ids::{AttemptId, MessageId, PartitionKey, SessionId, Token};
 pub use json::Json;

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::delivery::{Backoff, Delivery, Disposition, LAST_FAULTY_DELIVERY};
+use crate::delivery::{Backoff, DEADLINE_NEAR, Delivery, Disposition, LAST_FAULTY_DELIVERY};
 use crate::host::Host;
 use crate::ids::{MessageId, PartitionKey};
 use crate::message::Message;
@@ -155,6 +155,12 @@ impl Reporter {
     /// Records that a message could not be handled now, and retries it.
     pub fn retry(&self, message: &Message, backoff: Backoff, received: u32, reason: String) -> Disposition {
         self.again(Some(message), backoff, received, reason)
+    }
+
+    /// Records that the deadline of the function is near, and retries the message without a delay in the next
+    /// invocation: the message is not at fault.
+    pub fn retry_late(&self, message: &Message, received: u32) -> Disposition {
+        self.retry(message, Backoff::NONE, received, DEADLINE_NEAR.to_owned())
     }
 
     /// Records that a message could not be handled now, and retries it after a delay that the failed service asked for.

@@ -63,8 +63,7 @@ impl DispatchOutbox {
             Err(refused) => return refused,
         };
         if reporter.host.is_past(deadline) {
-            let reason = "the function's deadline is near".to_owned();
-            return reporter.retry(&message, Backoff::NONE, delivery.receive_count, reason);
+            return reporter.retry_late(&message, delivery.receive_count);
         }
         match self.settle(&message, &look, deadline).await {
             Ok(why) => {

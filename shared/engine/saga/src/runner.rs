@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use futures::future::join_all;
 use jiff::Timestamp;
 use messages::panics::contain;
-use messages::{Backoff, Consumer, Delivery, Disposition, Message, Reporter, Verdict};
+use messages::{Backoff, Consumer, DEADLINE_NEAR, Delivery, Disposition, Message, Reporter, Verdict};
 
 use crate::plan::{IncomingEvent, MessageDecision};
 use crate::ports::Ports;
@@ -210,7 +210,7 @@ impl<S: Saga> Runner<S> {
 }
 
 fn out_of_time() -> Deferral {
-    Deferral { backoff: Backoff::NONE, why: "the function's deadline is near".to_owned() }
+    Deferral { backoff: Backoff::NONE, why: DEADLINE_NEAR.to_owned() }
 }
 
 fn add<E>(groups: &mut Vec<Group<E>>, incoming: IncomingEvent<E>, place: BatchPlace) {
