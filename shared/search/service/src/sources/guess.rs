@@ -205,7 +205,7 @@ fn is_in_web_of_science(source: &Source) -> bool {
 }
 
 /// The names of databases under the tags for it.
-enum Named {
+enum DatabaseNames {
     Nothing,
     /// The only name, in its usual spelling.
     One(String),
@@ -259,10 +259,10 @@ fn of_record(format: &str, from_format: Source, first: &Reference) -> Guess {
     // The provider of PubMed is not a search platform.
     let mut platform = platform.filter(|platform| platform != "NLM");
     let mut database = match named(first) {
-        Named::One(name) => Some(name),
-        Named::Nothing => None,
+        DatabaseNames::One(name) => Some(name),
+        DatabaseNames::Nothing => None,
         // The numbers and links are those of one of the merged records.
-        Named::Several => {
+        DatabaseNames::Several => {
             return Guess { source: Source { database: None, platform, searched_on }, needs_others: false };
         }
     };
@@ -339,33 +339,33 @@ fn begins(text: &str, start: &str) -> bool {
 }
 
 /// The database under the tags for it. A record with the numbers of two databases was merged from theirs.
-fn named(first: &Reference) -> Named {
+fn named(first: &Reference) -> DatabaseNames {
     let names = |tag: &&str| -> Vec<&str> {
         let values = first.extra.get(*tag).into_iter().flatten().map(|name| name.trim());
         values.filter(|name| !name.is_empty() && !is_manager(name)).collect()
     };
     let Some(names) = DATABASE_TAGS.iter().map(names).find(|names| !names.is_empty()) else {
         return if is_of_embase(first) && of_web_of_science(first).is_some() {
-            Named::Several
+            DatabaseNames::Several
         } else {
-            Named::Nothing
+            DatabaseNames::Nothing
         };
     };
     let parts = names.iter().flat_map(|name| name.split([';', '|']));
     let known: BTreeSet<&str> = parts.filter_map(vocabulary::find).map(|known| known.name).collect();
     let mut usual = names.iter().map(|name| usual_name((*name).to_owned())).collect::<BTreeSet<String>>();
     match usual.pop_first() {
-        Some(name) if known.len() <= 1 && usual.is_empty() => Named::One(name),
-        _ => Named::Several,
+        Some(name) if known.len() <= 1 && usual.is_empty() => DatabaseNames::One(name),
+        _ => DatabaseNames::Several,
     }
 }
 
 /// The database of a record in PubMed's format. ERIC and this project also export it, the latter for any source.
 fn of_nbib(first: &Reference) -> Option<String> {
     match named(first) {
-        Named::One(name) => return Some(name),
-        Named::Several => return None,
-        Named::Nothing => {}
+        DatabaseNames::One(name) => return Some(name),
+        DatabaseNames::Several => return None,
+        DatabaseNames::Nothing => {}
     }
     let owner = values(first, "OWN").next();
     if let Some(owner) = owner.filter(|owner| !NLM_OWNERS.contains(owner)) {
