@@ -46,7 +46,7 @@ pub(super) fn add_parts(draft: &mut Draft<'_>, name: &'static str, found: &Citat
 
 /// Parses a citation in the form of PubMed, Ovid or ProQuest.
 pub(super) fn parse(text: &str) -> Option<Citation<'_>> {
-    if !spend(3 * text.len()) {
+    if !spend(4 * text.len()) {
         return None;
     }
     parse_japanese(text)
