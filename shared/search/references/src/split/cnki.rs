@@ -1,7 +1,8 @@
 //! Splits texts of CNKI with names of fields in two languages, lines `Title-题名: …`, and of SinoMed, lines `【标题】: …`.
 //!
 //! A record begins at `SrcDatabase-来源库`, and ends at the next one. CNKI's reference manager begins it at `DataType`
-//! instead. In SinoMed the number of the record precedes its title, unless the export lacks it.
+//! instead. In SinoMed the number of the record precedes its title, unless the export lacks it. Behind a blank line,
+//! other fields with a title are also a record.
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
@@ -24,6 +25,10 @@ const TITLE: [&[u8]; 6] = [
     "【题\u{3000}名】".as_bytes(),
     b"\xa1\xbe\xcc\xe2\xa1\xa1\xc3\xfb\xa1\xbf",
 ];
+/// `Title-题名` in UTF-8 and GBK.
+const CNKI_TITLE: [&[u8]; 2] = ["Title-题名".as_bytes(), b"Title-\xcc\xe2\xc3\xfb"];
+/// `【` in UTF-8 and GBK.
+const BRACKET: [&[u8]; 2] = ["【".as_bytes(), b"\xa1\xbe"];
 /// The number of bytes that determine whether a line begins a record.
 const TAG_PREFIX: usize = MARK_LENGTH + 22;
 /// Longest name of a field.
@@ -57,13 +62,24 @@ pub(crate) fn is_type_line(line: &[u8]) -> bool {
             let name = SOURCE.iter().find_map(|name| line.get(FIRST.len()..)?.strip_prefix(*name));
             name.is_none_or(|rest| !matches!(rest.first(), Some(b',' | b';' | b'\t' | b'"')))
         }
-        role => role != LineRole::Other,
+        LineRole::Title => begins_with(line, &TITLE),
+        role => matches!(role, LineRole::Type | LineRole::Number),
     }
+}
+
+fn begins_with(line: &[u8], names: &[&[u8]]) -> bool {
+    names.iter().any(|name| line.starts_with(name))
+}
+
+/// Returns `true` for `Author-作者`, the beginning of a field of CNKI.
+fn is_cnki_field(line: &[u8]) -> bool {
+    let english =
+        line.iter().take(TAG_PREFIX - MARK_LENGTH).take_while(|byte| byte.is_ascii_alphabetic()).count();
+    english > 0 && matches!(line[english..], [b'-', 128..=255, ..])
 }
 
 fn kind(line: &[u8]) -> LineRole {
     let line = unmarked(line);
-    let begins = |names: &[&[u8]]| names.iter().any(|name| line.starts_with(name));
     let is_source =
         || line.strip_prefix(FIRST).is_some_and(|rest| SOURCE.iter().any(|name| rest.starts_with(name)));
     match line.first() {
@@ -73,19 +89,22 @@ fn kind(line: &[u8]) -> LineRole {
             LineRole::Type
         }
         Some(b'S') if is_source() => LineRole::UntypedStart,
-        Some(0xE3 | 0xA1) if begins(&NUMBER) => LineRole::Number,
-        Some(0xE3 | 0xA1) if begins(&TITLE) => LineRole::Tag,
+        Some(0xE3 | 0xA1) if begins_with(line, &NUMBER) => LineRole::Number,
+        Some(0xE3 | 0xA1) if begins_with(line, &TITLE) => LineRole::Title,
+        Some(0xE3 | 0xA1) if begins_with(line, &BRACKET) => LineRole::Field,
+        Some(b'T') if begins_with(line, &CNKI_TITLE) => LineRole::Title,
+        Some(first) if first.is_ascii_alphabetic() && is_cnki_field(line) => LineRole::Field,
         _ => LineRole::Other,
     }
 }
 
 /// Splits texts of CNKI and SinoMed.
 pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
-    // The database and the title begin a record only if none of the other lines has begun it.
+    // The database and the title begin a record only if no other line has begun it.
     let begins_next = |open: &OpenRecord, kind| match kind {
         LineRole::Type | LineRole::Number => true,
         LineRole::UntypedStart => open.began != LineRole::Type,
-        LineRole::Tag => open.began != LineRole::Number,
+        LineRole::Title => open.began == LineRole::Title,
         _ => false,
     };
     TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit)
@@ -103,6 +122,9 @@ mod tests {
         assert_eq!(tag("DOI-DOI: 10.5555/a"), Some(("DOI-DOI", 8)));
         assert_eq!(tag("x-y: z"), None);
         assert!(!is_type_line("SrcDatabase-来源库,Title-题名".as_bytes()));
+        assert!(!is_type_line("Title-题名: 一".as_bytes()) && !is_type_line("【作者】a".as_bytes()));
+        let text = "SrcDatabase-来源库: 期刊\nTitle-题名: 一\n\nAuthor-作者: a\nTitle-题名: 二\n";
+        assert_eq!(cut(&mut splitter(1000), text).len(), 2);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Splits texts of EndNote with spelled-out names, as its style *Show All Fields* writes them: lines `Author: …`.
 //!
-//! A record begins at `Reference Type:`, and ends at the next one. Its values may have blank lines.
+//! A record begins at `Reference Type:`, and ends at the next one. Its values may have blank lines. Behind a blank line,
+//! other fields with a title are also a record.
 
 use super::{
     lines::{self, MARK_LENGTH, unmarked},
@@ -8,6 +9,7 @@ use super::{
 };
 
 const FIRST: &[u8] = b"Reference Type:";
+const TITLE: &[u8] = b"Title:";
 /// The number of bytes that determine whether a line begins a record.
 const TAG_PREFIX: usize = MARK_LENGTH + FIRST.len();
 /// The names that may follow the type of a record.
@@ -27,7 +29,12 @@ pub(crate) fn begins(line: &[u8], after: &str) -> bool {
 }
 
 fn kind(line: &[u8]) -> LineRole {
-    if is_first_line(line) { LineRole::Type } else { LineRole::Other }
+    match unmarked(line) {
+        line if line.starts_with(FIRST) => LineRole::Type,
+        line if line.starts_with(TITLE) => LineRole::Title,
+        line if SECOND.iter().any(|name| line.starts_with(name.as_bytes())) => LineRole::Field,
+        _ => LineRole::Other,
+    }
 }
 
 /// Splits texts of EndNote.
@@ -47,6 +54,9 @@ mod tests {
             cut(&mut splitter(1000), text),
             ["Reference Type:  Book\nTitle: a\n\nmore", "Reference Type:  Book\nTitle: b"]
         );
+        let text = "Reference Type: Book\nTitle: a\n\n\nRecord Number: 2\nTitle: b\n";
+        let records = ["Reference Type: Book\nTitle: a", "Record Number: 2\nTitle: b"];
+        assert_eq!(cut(&mut splitter(1000), text), records);
         assert!(begins(b"Reference Type: Book", "\r\nAuthor: a"));
         assert!(!begins(b"Reference Type: Book", "\nis a heading") && !begins(b"Type: Book", "\nAuthor: a"));
     }

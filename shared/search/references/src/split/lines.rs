@@ -80,12 +80,6 @@ impl Lines {
         self.at = next;
         self.searched = next;
     }
-
-    /// Shifts all positions after the front of the tail was consumed.
-    pub(crate) fn consume(&mut self, consumed: usize) {
-        self.at = self.at.saturating_sub(consumed);
-        self.searched = self.searched.saturating_sub(consumed);
-    }
 }
 
 /// The lines of a complete text.

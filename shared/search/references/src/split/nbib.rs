@@ -17,6 +17,7 @@ fn kind(line: &[u8]) -> LineRole {
     match unmarked(line).get(..5) {
         Some(b"PMID-") => LineRole::Type,
         Some(b"PMC -" | b"OWN -" | b"STAT-" | b"UI  -") => LineRole::UntypedStart,
+        Some(b"TI  -") => LineRole::Title,
         _ if tagged(unmarked(line)).is_some() => LineRole::Tag,
         _ => LineRole::Other,
     }
@@ -45,7 +46,7 @@ fn begins_next(open: &OpenRecord, kind: LineRole) -> bool {
     match kind {
         LineRole::Type => open.typed || open.blanks > 0,
         LineRole::UntypedStart => open.blanks > usize::from(open.is_spaced),
-        LineRole::Tag | LineRole::Number | LineRole::End | LineRole::Other => false,
+        _ => false,
     }
 }
 
@@ -98,6 +99,14 @@ mod tests {
         assert_eq!(nbib.step(b"OWN - NLM\nPMID- 1", false), Step::More);
         let found = Step::Found { record: 0..17, consumed: 17, fault: None };
         assert_eq!(nbib.step(b"OWN - NLM\nPMID- 1", true), found);
+    }
+
+    #[test]
+    fn second_title_behind_blank_line_begins_record() {
+        assert_eq!(
+            records("PMID- 1\nTI  - a\n\nAU  - b\nTI  - c\n"),
+            ["PMID- 1\nTI  - a", "AU  - b\nTI  - c"]
+        );
     }
 
     #[test]

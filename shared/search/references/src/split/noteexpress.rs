@@ -1,6 +1,7 @@
 //! Splits files of NoteExpress, which Chinese databases export: lines `{Reference Type}: Journal Article`.
 //!
-//! A record begins at `{Reference Type}`, and ends at the next one.
+//! A record begins at `{Reference Type}`, and ends at the next one. Behind a blank line, other fields with a title are
+//! also a record.
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
@@ -8,6 +9,7 @@ use super::{
 };
 
 const FIRST: &[u8] = b"{Reference Type}:";
+const TITLE: &[u8] = b"{Title}:";
 /// The number of bytes that determine whether a line begins a record.
 const TAG_PREFIX: usize = MARK_LENGTH + FIRST.len();
 /// Longest name of a field.
@@ -26,7 +28,12 @@ pub(crate) fn is_type_line(line: &[u8]) -> bool {
 }
 
 fn kind(line: &[u8]) -> LineRole {
-    if is_type_line(line) { LineRole::Type } else { LineRole::Other }
+    match unmarked(line) {
+        line if line.starts_with(FIRST) => LineRole::Type,
+        line if line.starts_with(TITLE) => LineRole::Title,
+        [b'{', b'A'..=b'Z', ..] => LineRole::Field,
+        _ => LineRole::Other,
+    }
 }
 
 /// Splits files of NoteExpress.
@@ -43,6 +50,9 @@ mod tests {
     fn noteexpress_records_begin_at_their_type() {
         let text = "{Reference Type}: Book\n{Title}: a\n\n{Reference Type}: Book\n{Title}: b\n";
         let records = ["{Reference Type}: Book\n{Title}: a", "{Reference Type}: Book\n{Title}: b"];
+        assert_eq!(cut(&mut splitter(1000), text), records);
+        let text = "{Reference Type}: Book\n{Title}: a\n\n{Author}: b\n{Title}: c\n";
+        let records = ["{Reference Type}: Book\n{Title}: a", "{Author}: b\n{Title}: c"];
         assert_eq!(cut(&mut splitter(1000), text), records);
         assert_eq!(tag("{ISBN/ISSN}: 1"), Some(("ISBN/ISSN", 12)));
         assert_eq!(tag("{\"a\": 1}"), None);

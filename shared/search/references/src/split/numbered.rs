@@ -1,4 +1,6 @@
 //! Splits texts with numbered records: exports of Ovid, Cochrane, ProQuest and PubMed.
+//!
+//! In exports of Ovid and Cochrane, fields with a title behind a blank line are also a record.
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
@@ -59,14 +61,42 @@ fn typed(is_type: bool) -> LineRole {
     if is_type { LineRole::Type } else { LineRole::Other }
 }
 
+/// The role of a line of Ovid's text exports. The names of fields are on lines of their own.
+fn ovid_kind(line: &[u8]) -> LineRole {
+    if is_ovid(line) {
+        return LineRole::Type;
+    }
+    let is_name = |line: &[u8]| {
+        line.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'/' | b'(' | b')'))
+    };
+    match front(line) {
+        line if line.len() + MARK_LENGTH >= PREFIX => LineRole::Other,
+        line if matches!(line.trim_ascii_end(), b"Title" | b"TI") => LineRole::Title,
+        line @ [b'A'..=b'Z', ..] if is_name(line.trim_ascii_end()) => LineRole::Field,
+        _ => LineRole::Other,
+    }
+}
+
+/// The role of a line of Cochrane's text exports, whose tags are two or three capitals before a colon.
+fn cochrane_kind(line: &[u8]) -> LineRole {
+    match front(line) {
+        line if is_cochrane(line) => LineRole::Type,
+        [b'T', b'I', b':', ..] => LineRole::Title,
+        [b'A'..=b'Z', b'A'..=b'Z', b':', ..] | [b'A'..=b'Z', b'A'..=b'Z', b'A'..=b'Z', b':', ..] => {
+            LineRole::Field
+        }
+        _ => LineRole::Other,
+    }
+}
+
 /// Splits Ovid's text exports.
 pub(crate) fn ovid(limit: usize) -> TaggedSplitter {
-    splitter(|line| typed(is_ovid(line)), |_, kind| kind == LineRole::Type, limit)
+    splitter(ovid_kind, |_, kind| kind == LineRole::Type, limit)
 }
 
 /// Splits Cochrane's text exports.
 pub(crate) fn cochrane(limit: usize) -> TaggedSplitter {
-    splitter(|line| typed(is_cochrane(line)), |_, kind| kind == LineRole::Type, limit)
+    splitter(cochrane_kind, |_, kind| kind == LineRole::Type, limit)
 }
 
 /// Splits ProQuest's text exports. A line of underscores ends a record.
@@ -100,6 +130,10 @@ mod tests {
     fn numbered_records_begin_at_their_numbers() {
         assert_eq!(cut(&mut ovid(100), "<1>\nTitle\n  a <2> b\n<2>\nTitle\n  <c>\n").len(), 2);
         assert_eq!(cut(&mut cochrane(100), "\nRecord #1 of 2\nTI: a\n\nRecord #2 of 2\nTI: b\n").len(), 2);
+        let text = "<1>\nTitle\n  a\n\nUnique Identifier\n  1\nTitle\n  b\n\n<3>\nTitle\n  c\n";
+        assert_eq!(cut(&mut ovid(100), text).len(), 3);
+        let text = "Record #1 of 2\nTI: a\n\nID: CN-2\nTI: b\n\nRecord #3 of 3\nTI: c\n";
+        assert_eq!(cut(&mut cochrane(100), text).len(), 3);
         let text = "____________\nReport\n____________\nDocument 1 of 2\na\n____________\nDocument 2 of 2\nb\n\
             ____________\nBibliography\n";
         assert_eq!(

@@ -31,7 +31,7 @@ fn begins_next(open: &OpenRecord, kind: LineRole) -> bool {
     match kind {
         LineRole::Type => true,
         LineRole::UntypedStart => open.blanks > usize::from(open.is_spaced),
-        LineRole::Tag | LineRole::Number | LineRole::End | LineRole::Other => false,
+        _ => false,
     }
 }
 

@@ -1,4 +1,5 @@
-//! Splits RefWorks' tagged files: a record begins at `RT` and ends at the next one.
+//! Splits RefWorks' tagged files: a record begins at `RT` and ends at the next one. Behind a blank line, other tags
+//! with a title are also a record.
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
@@ -60,11 +61,16 @@ pub(crate) fn tag(line: &str) -> Option<(&str, usize)> {
 
 fn kind(line: &[u8]) -> LineRole {
     let line = &line[..line.len().min(TAG_PREFIX)];
-    let work = unmarked(line).strip_prefix(b"RT ").map(<[u8]>::trim_ascii_start);
-    if work.is_some_and(|work| KINDS.iter().any(|kind| work.starts_with(kind))) {
-        LineRole::Type
-    } else {
-        LineRole::Other
+    let line = unmarked(line);
+    let Some((name, value)) = line.split_first_chunk::<3>() else { return LineRole::Other };
+    let value = value.trim_ascii_start();
+    match name {
+        b"RT " if KINDS.iter().any(|kind| value.starts_with(kind)) => LineRole::Type,
+        // A paragraph may begin with `T1 weighted`.
+        b"T1 " if value.first().is_some_and(|first| !first.is_ascii_lowercase()) => LineRole::Title,
+        b"RT " | b"T1 " => LineRole::Other,
+        &[first, second, b' '] if TAGS.iter().any(|tag| tag.as_bytes() == [first, second]) => LineRole::Field,
+        _ => LineRole::Other,
     }
 }
 
@@ -87,6 +93,9 @@ mod tests {
     fn refworks_record_begins_at_work_type() {
         let text = "RT Journal Article\nT1 a\nAB b\n\nRT was measured\n\nRT Dissertation/Thesis\nT1 c\n";
         let records = ["RT Journal Article\nT1 a\nAB b\n\nRT was measured", "RT Dissertation/Thesis\nT1 c"];
+        assert_eq!(cut(&mut splitter(1000), text), records);
+        let text = "RT Book\nT1 First\nAB b\n\nT1 weighted\n\nA1 Roe\nT1 Second\n";
+        let records = ["RT Book\nT1 First\nAB b\n\nT1 weighted", "A1 Roe\nT1 Second"];
         assert_eq!(cut(&mut splitter(1000), text), records);
         assert_eq!(tag("T1 a"), Some(("T1", 3)));
         assert_eq!(tag("vo 5"), Some(("VO", 3)));

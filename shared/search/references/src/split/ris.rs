@@ -1,8 +1,8 @@
 //! Splits RIS files.
 //!
 //! A record begins at `TY  -` and ends at `ER  -`, at the next `TY  -`, or at the end of the file. Text between
-//! records, such as the `1.` of Ovid or the preamble of Cochrane, is skipped. Only a title, author, DOI or abstract
-//! there begins a record whose `TY` is missing, because skipping it would lose a study.
+//! records, such as the `1.` of Ovid or the preamble of Cochrane, is skipped. Lines with a title, author, DOI or
+//! abstract there are a record whose `TY` is missing, because skipping them would lose a study.
 //!
 //! On a web page, elements such as `<br>` take the place of line breaks.
 
@@ -15,6 +15,8 @@ use super::{
 const MAX_INDENT: usize = 16;
 /// The number of bytes that determine whether a line has a tag.
 const TAG_PREFIX: usize = MARK_LENGTH + MAX_INDENT + 24;
+/// The tags of titles. A record has one of them, once.
+const TITLES: [&[u8; 2]; 2] = [b"TI", b"T1"];
 /// Tags that begin a record without `TY`.
 const UNTYPED_STARTS: [&[u8; 2]; 7] = [b"TI", b"T1", b"AU", b"A1", b"DO", b"AB", b"N2"];
 /// Tags that may be written with one blank before the dash. Two letters and a dash are common in prose, so only known
@@ -181,7 +183,9 @@ fn kind(line: &[u8]) -> LineRole {
         Some((name, _)) if &name == b"TY" => LineRole::Type,
         // A file without a line break at its end may be followed by another one on the same line.
         Some((name, _)) if &name == b"ER" => LineRole::End,
+        Some((name, _)) if TITLES.contains(&&name) => LineRole::Title,
         Some((name, _)) if UNTYPED_STARTS.contains(&&name) => LineRole::UntypedStart,
+        Some((name, _)) if SINGLE_BLANK.contains(&&name) => LineRole::Field,
         _ => LineRole::Other,
     }
 }
@@ -324,6 +328,23 @@ mod tests {
     #[test]
     fn record_without_type_line_is_kept() {
         assert_eq!(records("TY  - A\nER  -\nTI  - b\nER  -\n"), ["TY  - A\nER  -", "TI  - b\nER  -"]);
+        let text = "TY  - A\nER  -\n\nJO  - J\nTI  - b\nER  -\nDB  - a\n\nDB  - b\nTY  - C\n";
+        assert_eq!(records(text), ["TY  - A\nER  -", "JO  - J\nTI  - b\nER  -", "DB  - b\nTY  - C"]);
+    }
+
+    #[test]
+    fn second_title_behind_blank_line_begins_record() {
+        let text = "TY  - A\nTI  - a\nPY  - 1\n\nAU  - Roe\nTI  - b\n\nTY  - C\nTI  - c\n";
+        let expected = ["TY  - A\nTI  - a\nPY  - 1", "AU  - Roe\nTI  - b", "TY  - C\nTI  - c"];
+        assert_eq!(records(text), expected);
+        for text in [
+            // Titles in two languages.
+            "TY  - A\n\nAU  - Roe\nTI  - a\nTI  - b\n",
+            "TY  - A\nTI  - a\n\nAB  - b\n\nparagraph\nTI  - c\n",
+            "TY  - A\n\nTI  - a\n\nT1  - a\n\nER  - \n",
+        ] {
+            assert_eq!(records(text).len(), 1, "{text}");
+        }
     }
 
     #[test]

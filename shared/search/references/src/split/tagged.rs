@@ -3,6 +3,9 @@
 //! A record begins at a line with an opening tag. It ends at a line with a closing tag, before the line that begins the
 //! next record, or at the end of the file. Text between records is skipped. The formats differ in the lines that begin
 //! a record while another is open.
+//!
+//! The first line of a record may be missing. A second title therefore ends the open record at the lines between the
+//! last blank line and this title, if the first of them has a tag.
 
 use super::{
     Splitter, Step,
@@ -17,8 +20,12 @@ pub(crate) enum LineRole {
     End,
     /// Begins a record if none is open: its first line is missing.
     UntypedStart,
+    /// Like [`LineRole::UntypedStart`]. Every record should have exactly one such line.
+    Title,
     /// Begins a record if none is open, and has no other meaning.
     Tag,
+    /// Begins a record if none is open, but only if another line that begins one follows before a blank line.
+    Field,
     /// Begins a record with a number, in a variant of the format.
     Number,
     Other,
@@ -55,10 +62,66 @@ pub(crate) struct OpenRecord {
     pub(crate) typed: bool,
     /// `true` if it has any other line.
     pub(crate) filled: bool,
+    /// `true` if all its lines so far are those of [`LineRole::Field`] and without a role.
+    is_uncertain: bool,
+    /// `true` if it has a title.
+    has_title: bool,
+    /// The last blank lines, if they follow the title and precede a line with a tag.
+    gap: Option<Gap>,
     /// The number of blank lines directly before the current line.
     pub(crate) blanks: usize,
     /// `true` if a blank line follows its first line, and therefore probably each line.
     pub(crate) is_spaced: bool,
+}
+
+/// The blank lines before a record, which may be none.
+#[derive(Debug, Clone, Copy)]
+struct Gap {
+    /// The end of the text before them.
+    before: usize,
+    after: usize,
+}
+
+impl OpenRecord {
+    fn new(start: usize, began: LineRole) -> Self {
+        Self {
+            start,
+            last: start,
+            began,
+            typed: false,
+            filled: false,
+            is_uncertain: began == LineRole::Field,
+            has_title: false,
+            gap: None,
+            blanks: 0,
+            is_spaced: false,
+        }
+    }
+
+    /// The gap before the lines to which the line at `at` belongs, if they may be those of another record.
+    fn gap_before(&self, at: usize, kind: LineRole) -> Option<Gap> {
+        if self.blanks <= usize::from(self.is_spaced) {
+            return self.gap;
+        }
+        let gap = Gap { before: self.last, after: at };
+        (self.has_title && !matches!(kind, LineRole::End | LineRole::Other)).then_some(gap)
+    }
+
+    /// Adds a complete line, whose last text ends at `last`.
+    fn add(&mut self, at: usize, kind: LineRole, last: Option<usize>) {
+        let Some(last) = last else {
+            self.is_spaced |= self.typed && !self.filled;
+            self.blanks += 1;
+            return;
+        };
+        self.gap = self.gap_before(at, kind);
+        self.typed |= kind == LineRole::Type;
+        self.filled |= kind != LineRole::Type;
+        self.is_uncertain &= matches!(kind, LineRole::Field | LineRole::Other);
+        self.has_title |= kind == LineRole::Title;
+        self.blanks = 0;
+        self.last = last;
+    }
 }
 
 impl TaggedSplitter {
@@ -80,7 +143,10 @@ impl TaggedSplitter {
 
     fn found(&mut self, open: OpenRecord, consumed: usize) -> Step {
         self.open = None;
-        self.lines.consume(consumed);
+        self.lines.advance(0);
+        if open.is_uncertain {
+            return Step::Skip { consumed };
+        }
         Step::Found { record: open.start..open.last, consumed, fault: None }
     }
 
@@ -92,12 +158,18 @@ impl TaggedSplitter {
         }
     }
 
-    fn begins(&self, kind: LineRole) -> bool {
-        match self.open {
+    /// The gap before a record that the current line begins, or that it shows to have begun in a line before it.
+    fn begins(&self, kind: LineRole) -> Option<Gap> {
+        let at = self.lines.at;
+        match &self.open {
             // The line that opened the record, which is checked again because it is complete now.
-            Some(open) if open.start == self.lines.at => false,
-            Some(open) => (self.rules.begins_next)(&open, kind),
-            None => !matches!(kind, LineRole::End | LineRole::Other),
+            Some(open) if open.start == at => None,
+            Some(open) if (self.rules.begins_next)(open, kind) => Some(Gap { before: open.last, after: at }),
+            Some(open) if kind == LineRole::Title => open.gap_before(at, kind),
+            Some(_) => None,
+            None => {
+                (!matches!(kind, LineRole::End | LineRole::Other)).then_some(Gap { before: at, after: at })
+            }
         }
     }
 }
@@ -115,19 +187,11 @@ impl Splitter for TaggedSplitter {
                 None => return self.rest(tail, end),
             };
             let kind = (self.rules.kind)(judged);
-            if self.begins(kind) {
+            if let Some(gap) = self.begins(kind) {
                 if let Some(open) = self.open {
-                    return self.found(open, at);
+                    return self.found(OpenRecord { last: gap.before, ..open }, gap.after);
                 }
-                self.open = Some(OpenRecord {
-                    start: at,
-                    last: at,
-                    began: kind,
-                    typed: false,
-                    filled: false,
-                    blanks: 0,
-                    is_spaced: false,
-                });
+                self.open = Some(OpenRecord::new(at, kind));
             }
             let start = self.open.map_or(at, |open| open.start);
             if over_limit(tail, start..text.end, self.limit) {
@@ -136,15 +200,12 @@ impl Splitter for TaggedSplitter {
             // A line is processed only when it is complete; until then it is checked again.
             let Some(line) = line else { return self.rest(tail, end) };
             if let Some(open) = &mut self.open {
-                let last = trimmed_end(tail, &line.text);
-                open.typed |= kind == LineRole::Type;
-                open.filled |= kind != LineRole::Type && last.is_some();
-                open.is_spaced |= open.typed && !open.filled && last.is_none();
-                open.blanks = if last.is_none() { open.blanks + 1 } else { 0 };
-                open.last = last.unwrap_or(open.last);
+                open.add(at, kind, trimmed_end(tail, &line.text));
             }
             match self.open {
-                Some(open) if kind == LineRole::End => return self.found(open, line.next),
+                Some(open) if kind == LineRole::End || (open.is_uncertain && open.blanks > 0) => {
+                    return self.found(open, line.next);
+                }
                 Some(_) => self.lines.advance(line.next),
                 None => {
                     self.lines.advance(0);

@@ -11,7 +11,9 @@ use super::{
 /// The number of bytes that determine whether a line begins a record.
 const TAG_PREFIX: usize = MARK_LENGTH + 8;
 /// Tags that begin a record without `PT`, because skipping it would lose a study.
-const UNTYPED_STARTS: [&[u8; 2]; 4] = [b"AU", b"AF", b"TI", b"DI"];
+const UNTYPED_STARTS: [&[u8; 2]; 3] = [b"AU", b"AF", b"DI"];
+/// The tag of the title, which also begins such a record.
+const TITLE: &[u8; 2] = b"TI";
 
 /// The tag of a line, and the offset of its value.
 pub(crate) fn tag(line: &[u8]) -> Option<([u8; 2], usize)> {
@@ -41,6 +43,7 @@ fn kind(line: &[u8]) -> LineRole {
     let line = unmarked(line);
     match tag(line) {
         Some((name, value)) if &name == b"ER" && line[value..].trim_ascii().is_empty() => LineRole::End,
+        Some((name, _)) if &name == TITLE => LineRole::Title,
         Some((name, _)) if UNTYPED_STARTS.contains(&&name) => LineRole::UntypedStart,
         _ => LineRole::Other,
     }
@@ -70,6 +73,7 @@ mod tests {
     fn wos_record_without_end_or_beginning_is_found() {
         assert_eq!(records("PT J\nTI a\nPT J\nTI b"), ["PT J\nTI a", "PT J\nTI b"]);
         assert_eq!(records("PT J\nER\nTI b\nER\n"), ["PT J\nER", "TI b\nER"]);
+        assert_eq!(records("PT J\nTI a\n\nAU b\nTI c\nER\n"), ["PT J\nTI a", "AU b\nTI c\nER"]);
     }
 
     #[test]

@@ -334,6 +334,46 @@ proptest! {
     }
 }
 
+/// The formats whose records begin at a line that may be missing.
+const TAGGED: [&str; 11] = [
+    "RIS",
+    "nbib",
+    "EndNote text",
+    "Web of Science",
+    "EndNote tagged",
+    "RefWorks",
+    "Ovid",
+    "Cochrane",
+    "NoteExpress",
+    "CNKI",
+    "SinoMed",
+];
+
+#[test]
+fn record_without_first_line_is_read() {
+    let mut wrong = Vec::new();
+    for writer in WRITERS.iter().filter(|writer| TAGGED.contains(&writer.format)) {
+        let (_, wanted) = file(writer, 1, 3);
+        let records = wanted.iter().enumerate().map(|(at, title)| {
+            // A record without its last line too, which some formats do not have.
+            let record = (writer.record)(title, at + 1);
+            let record =
+                record.strip_suffix("\nER  - ").or_else(|| record.strip_suffix("\nER")).unwrap_or(&record);
+            if at == 1 { record.split_once('\n').unwrap().1.to_owned() } else { record.to_owned() }
+        });
+        let text = [writer.begin, &records.collect::<Vec<_>>().join(writer.between), writer.end].concat();
+        for text in [text.replace('\n', "\r\n"), text] {
+            for chunk in [1, 7, usize::MAX] {
+                let found = titles(&text, chunk);
+                if found != wanted {
+                    wrong.push(format!("{}, {chunk}: {found:?}", writer.format));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
 /// The titles of the first file's complete records, and its text up to `cut`, in bytes after the first record's beginning.
 fn cut_file(writer: &Writer, cut: usize) -> (Vec<u8>, Vec<String>) {
     let (text, titles) = file(writer, 1, 2);
