@@ -2,16 +2,24 @@
 //!
 //! The rules are those of RFC 4180, and the same as for reading a row (module `read`): a quote opens a quoted cell only
 //! at the start, `""` inside quotes is a quote, and quoted cells may contain line breaks. Blank rows, which
-//! spreadsheets leave at the end, are not records, and neither are rows above the header. Web of Science does not
-//! quote: its titles may begin with a quote.
+//! spreadsheets leave at the end, are not records, and neither are rows above the header. Behind a row with more
+//! cells, a row that ends after its first cell is text between or below tables. It is skipped, or quarantined if it could
+//! be a title. Web of Science does not quote: its titles may begin with a quote.
 
-use memchr::{memchr, memchr3};
+use memchr::{memchr, memchr_iter, memchr3};
 
 use super::{Splitter, Step, lines::unmarked};
 use crate::{
     Delimiter,
     table::header::{has_quotes, is_header, is_separator_line, known_columns},
 };
+
+/// The reason for a row of text.
+const LONE_CELL: &str = "this row ends after its first cell, unlike others, so it is text and not a record";
+/// The minimum number of words of a title without other cells.
+const TITLE_WORDS: usize = 3;
+/// The minimum number of columns of a table in which such a row is text.
+const MIN_COLUMNS: usize = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -32,6 +40,12 @@ pub(crate) struct Csv {
     /// `true` if a quote at the start of a cell opens a quoted cell.
     quotes: bool,
     header: HeaderState,
+    /// The number of delimiters in the header.
+    header_delimiters: usize,
+    /// The number of delimiters in the row so far, outside of quotes.
+    delimiters: usize,
+    /// `true` if a row below the header has more cells than the first one.
+    has_cells: bool,
     /// `true` if text follows a closing quote in the row.
     is_irregular: bool,
     /// `true` if the quotation mark of the last row may have been closed by one of another file.
@@ -60,6 +74,9 @@ impl Csv {
             state: State::CellStart,
             quotes: true,
             header,
+            header_delimiters: 0,
+            delimiters: 0,
+            has_cells: false,
             is_irregular: false,
             lacks_end: false,
         }
@@ -78,6 +95,7 @@ impl Csv {
             return Step::TooLarge { start: 0 };
         }
         let row = &tail[..stop];
+        let delimiters = std::mem::take(&mut self.delimiters);
         let is_irregular = std::mem::take(&mut self.is_irregular);
         self.lacks_end = fault.is_some() || (is_irregular && memchr(b'\n', row).is_some());
         // Markdown has a line `|---|:--|` below the header, and ends a block of code with backquotes.
@@ -116,11 +134,29 @@ impl Csv {
             }
             HeaderState::Found(_) | HeaderState::None => {}
         }
-        Step::Found { record: 0..stop, consumed: next, fault }
+        let is_short = delimiters < self.header_delimiters && self.header_delimiters + 1 >= MIN_COLUMNS;
+        let is_lone = is_short && self.ends_after_first_cell(row, delimiters);
+        self.has_cells |= !is_lone;
+        if !is_lone || !self.has_cells || fault.is_some() {
+            return Step::Found { record: 0..stop, consumed: next, fault };
+        }
+        match is_title(row) {
+            true => Step::Found { record: 0..stop, consumed: next, fault: Some(LONE_CELL) },
+            false => Step::Skip { consumed: next },
+        }
+    }
+
+    /// Returns `true` for a row whose delimiters are all at its end.
+    fn ends_after_first_cell(&self, row: &[u8], delimiters: usize) -> bool {
+        let delimiter = self.delimiter.byte();
+        let ends = row.iter().rev().take_while(|byte| **byte == delimiter || byte.is_ascii_whitespace());
+        ends.filter(|byte| **byte == delimiter).count() == delimiters
     }
 
     fn set_header(&mut self, header: Vec<u8>) {
         self.quotes = has_quotes(&header, self.delimiter);
+        self.header_delimiters = memchr_iter(self.delimiter.byte(), &header).count();
+        self.has_cells = false;
         self.header = HeaderState::Found(header);
     }
 
@@ -139,11 +175,21 @@ impl Csv {
     }
 }
 
+/// Returns `true` if a text could be a title, unlike `Total records: 2` or the lines of a search strategy. Other scripts
+/// do not separate words by blanks.
+fn is_title(text: &[u8]) -> bool {
+    let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || !byte.is_ascii();
+    let words = || text.split(u8::is_ascii_whitespace).filter(|word| word.iter().any(is_letter));
+    let is_named = words().take(TITLE_WORDS).any(|word| word.ends_with(b":"));
+    let other = text.iter().filter(|byte| !byte.is_ascii()).count();
+    !is_named && words().count() + other / 2 >= TITLE_WORDS
+}
+
 impl Splitter for Csv {
     fn saved_state(&self) -> Option<Vec<Vec<u8>>> {
         match &self.header {
             HeaderState::Header { .. } => None,
-            HeaderState::Found(header) => Some(vec![header.clone()]),
+            HeaderState::Found(header) => Some(vec![header.clone(), vec![u8::from(self.has_cells)]]),
             HeaderState::None => Some(Vec::new()),
         }
     }
@@ -157,8 +203,10 @@ impl Splitter for Csv {
     }
 
     fn restore_state(&mut self, carried: Vec<Vec<u8>>) {
-        if let Some(header) = carried.into_iter().next() {
+        let mut carried = carried.into_iter();
+        if let Some(header) = carried.next() {
             self.set_header(header);
+            self.has_cells = carried.next().is_some_and(|cells| cells == [1]);
         }
     }
 
@@ -200,6 +248,7 @@ impl Splitter for Csv {
                         (b'\r', _) => stop + 1,
                         _ => {
                             self.state = State::CellStart;
+                            self.delimiters += 1;
                             self.at += 1;
                             continue;
                         }
@@ -246,6 +295,20 @@ mod tests {
     #[test]
     fn rows_above_the_header_are_not_records() {
         assert_eq!(rows("\"About, all\"\n\nDOI,title\n1,a\n2,b\n"), ["1,a", "2,b"]);
+    }
+
+    #[test]
+    fn row_that_ends_after_its_first_cell_is_text() {
+        let found = |row: &str| rows(&format!("title,year,doi\nx,1,\n{row}\n"))[1..].concat();
+        for row in ["Total records: 2", "\"Source: a, b, c d\"", "Dear all,", "1     zinc (123)", "-----"] {
+            assert_eq!(found(row), "", "{row}");
+        }
+        assert_eq!(found("\"Zinc for colds, a trial\""), format!("!{LONE_CELL}"));
+        for row in ["a,1999", "a,,", ",1999", "\"a, b\",1"] {
+            assert_eq!(found(row), row);
+        }
+        assert_eq!(rows("title,year\nx,1\na\n"), ["x,1", "a"]);
+        assert_eq!(rows("title,year,doi\na\nb\n"), ["a", "b"]);
     }
 
     #[test]
