@@ -46,10 +46,11 @@ pub(super) fn add_parts(draft: &mut Draft<'_>, name: &'static str, found: &Citat
 
 /// Parses a citation in the form of PubMed, Ovid or ProQuest.
 pub(super) fn parse(text: &str) -> Option<Citation<'_>> {
-    if !spend(4 * text.len()) {
+    if !spend(5 * text.len()) {
         return None;
     }
     parse_japanese(text)
+        .or_else(|| parse_publication(text))
         .or_else(|| parse_pubmed(text))
         .or_else(|| parse_ovid(text))
         .or_else(|| parse_proquest(text))
@@ -122,11 +123,47 @@ pub(super) fn parse_japanese(text: &str) -> Option<Citation<'_>> {
     let date = pages[end..].trim_start().strip_prefix('(').and_then(|date| bracketed(date, MAX_DATE));
     let is_citation = !volume.is_empty() && pages.starts_with(|c: char| c.is_ascii_alphanumeric());
     is_citation.then(|| Citation {
-        journal: text[..start].trim_end_matches([' ', '\u{3000}', ',']).trim(),
+        journal: without_issn(text[..start].trim_end_matches([' ', '\u{3000}', ','])).trim(),
         date: date.map_or("", |(date, _)| date),
         volume,
         issue: issue.trim(),
         pages: &pages[..end],
+    })
+}
+
+/// Removes an ISSN in brackets after the name of a journal.
+fn without_issn(journal: &str) -> &str {
+    let is_issn = |text: &str| {
+        text.len() == 9
+            && text.bytes().enumerate().all(|(at, byte)| match at {
+                4 => byte == b'-',
+                8 => byte.is_ascii_digit() || byte == b'X',
+                _ => byte.is_ascii_digit(),
+            })
+    };
+    let bracket = journal.strip_suffix(')').and_then(|text| text.rsplit_once('('));
+    bracket.filter(|(_, issn)| is_issn(issn)).map_or(journal, |(name, _)| name.trim_end())
+}
+
+/// `Journal of Tests; London Vol. 12, Iss. 3,  (Mar 1, 2020): 123-129.`, as ProQuest writes in `Publication info`.
+fn parse_publication(text: &str) -> Option<Citation<'_>> {
+    let at = text.find(" Vol. ").or_else(|| text.find(" Iss. "))?;
+    let (numbers, rest) = text[at..].split_once(" (")?;
+    let (date, rest) = bracketed(rest, MAX_DATE)?;
+    dates::year(date)?;
+    let number = |name: &str| {
+        let (_, value) = numbers.split_once(name)?;
+        Some(value.split(',').next().unwrap_or_default().trim())
+    };
+    // The city follows the journal.
+    let journal = text[..at].rsplit_once(';').map_or(&text[..at], |(journal, _)| journal);
+    let pages = rest.trim_start_matches(':').trim_start().split(". ").next().unwrap_or_default();
+    Some(Citation {
+        journal: journal.trim().trim_end_matches(',').trim_end(),
+        date,
+        volume: number(" Vol. ").unwrap_or_default(),
+        issue: number(" Iss. ").unwrap_or_default(),
+        pages: pages.trim_end_matches('.').trim(),
     })
 }
 
@@ -223,10 +260,22 @@ mod tests {
             parse("Journal of Tests 12.3 (Mar 2020): 123-9."),
             Some(whole("Journal of Tests", "Mar 2020"))
         );
+        for text in [
+            "Journal of Tests; London Vol. 12, Iss. 3,  (Mar 1, 2020): 123-9.",
+            "Journal of Tests ; New York, N.Y. Vol. 12, Iss. 3,  (Mar 1, 2020): 123-9.  DOI:10.5555/a",
+        ] {
+            assert_eq!(parse(text), Some(whole("Journal of Tests", "Mar 1, 2020")));
+        }
+        assert_eq!(
+            parse("Tests; Bonn Iss. 3,  (2020): 1.").map(|found| (found.volume, found.issue)),
+            Some(("", "3"))
+        );
         let embase = "Lancet. 395 (10220) (pp 100-109), 2020. Date of Publication: 15 May 2020.";
         assert_eq!(parse(embase).map(|found| found.pages), Some("100-109"));
         assert_eq!(parse("日本医学会誌 12巻3号 Page123-9(2020.03)"), Some(whole("日本医学会誌", "2020.03")));
         assert_eq!(parse("12巻3号 Page123-9(2020.03)"), Some(whole("", "2020.03")));
+        let issn = "日本医学会誌(0123-456X)12巻3号 Page123-9(2020.03)";
+        assert_eq!(parse(issn), Some(whole("日本医学会誌", "2020.03")));
         assert_eq!(parse("第12巻の研究"), None);
         let bare = Citation { journal: "J Tests", date: "2020", ..Citation::default() };
         assert_eq!(parse("J Tests. 2020."), Some(bare));
