@@ -107,7 +107,7 @@ fn format(text: &str) -> Result<(Format, Certainty), Error> {
     if noteexpress::is_type_line(start.trim_start_matches('\u{feff}').as_bytes()) {
         return Ok((Format::NoteExpress, Certainty::Certain));
     }
-    if cnki::is_type_line(start.as_bytes()) {
+    if cnki::is_type_line(start.as_bytes()) || cnki::begins_with_number(start) {
         return Ok((Format::CnkiText, Certainty::Certain));
     }
     if let Some(format) = text::json(start) {

@@ -1,12 +1,52 @@
-//! Reads a record of CNKI's or SinoMed's text. The names of its fields are those of tables.
+//! Reads a record of the text of CNKI, SinoMed, VIP or Ichushi. The names of its fields are those of tables.
 
-use super::{draft::Draft, entities, field::Field, labels, names};
-use crate::{split::cnki::tag, table::header::column};
+use super::{
+    draft::Draft,
+    entities,
+    field::{Field, FieldName},
+    labels, names,
+};
+use crate::{
+    split::cnki::{is_number, tag},
+    table::header::column,
+};
+
+/// The types that Ichushi appends to a title: `亜鉛の効果(原著論文/症例報告)`.
+const TYPES: [&str; 12] = [
+    "原著論文",
+    "会議録",
+    "解説",
+    "総説",
+    "症例報告",
+    "図説",
+    "一般",
+    "座談会",
+    "講義",
+    "レター",
+    "比較研究",
+    "Q&A",
+];
+
+/// Divides a title of Ichushi into the title and its type.
+fn title_and_type(value: &str) -> (&str, &str) {
+    let bracket = value.trim_end().strip_suffix(')').and_then(|rest| rest.rsplit_once('('));
+    bracket.filter(|(_, types)| types.split('/').all(|name| TYPES.contains(&name))).unwrap_or((value, ""))
+}
 
 pub(super) fn read(text: &str) -> Draft<'_> {
     let mut draft = Draft::default();
     for (name, value) in labels::values(text, tag) {
+        // The number of the next record may end the last value of this one.
+        let value = match value.rsplit_once(['\n', '\r']) {
+            Some((value, number)) if is_number(number.as_bytes()) => value.trim_end(),
+            _ => value,
+        };
         match column(name, 0).named {
+            Some(named) if name == "タイトル" => {
+                let (title, kind) = title_and_type(value);
+                draft.add(named, title);
+                draft.add(FieldName::new(Field::Type, "タイトル", named.rank), kind);
+            }
             Some(named) if named.field == Field::Author => {
                 draft.authors(Field::Author, names::split_cell(value));
             }

@@ -1,11 +1,13 @@
-//! Splits texts of CNKI with names of fields in two languages, lines `Title-题名: …`, and of SinoMed, lines `【标题】: …`.
+//! Splits texts of CNKI with names of fields in two languages, lines `Title-题名: …`, and of SinoMed, VIP and Ichushi,
+//! lines `【标题】: …`.
 //!
 //! A record begins at `SrcDatabase-来源库`, and ends at the next one. CNKI's reference manager begins it at `DataType`
 //! instead. In SinoMed the number of the record precedes its title, unless the export lacks it. Behind a blank line,
-//! other fields with a title are also a record.
+//! other fields with a title are also a record. The number of a record may be on a line of its own, as in
+//! Ichushi.
 
 use super::{
-    lines::{MARK_LENGTH, unmarked},
+    lines::{self, MARK_LENGTH, unmarked},
     tagged::{LineRole, LineRules, OpenRecord, TaggedSplitter},
 };
 
@@ -16,21 +18,25 @@ const DATA_TYPE: &[u8] = b"DataType: ";
 const SOURCE: [&[u8]; 2] = ["来源库".as_bytes(), b"\xc0\xb4\xd4\xb4\xbf\xe2"];
 /// `【流水号】` in UTF-8 and GBK.
 const NUMBER: [&[u8]; 2] = ["【流水号】".as_bytes(), b"\xa1\xbe\xc1\xf7\xcb\xae\xba\xc5\xa1\xbf"];
-/// `【标题】`, and `【题名】` of VIP, also with a blank, in UTF-8 and GBK.
-const TITLE: [&[u8]; 6] = [
+/// `【标题】`, and `【题名】` of VIP, also with a blank, in UTF-8 and GBK, and `【タイトル】` of Ichushi, in UTF-8 and Shift_JIS.
+const TITLE: [&[u8]; 8] = [
     "【标题】".as_bytes(),
     b"\xa1\xbe\xb1\xea\xcc\xe2\xa1\xbf",
     "【题名】".as_bytes(),
     b"\xa1\xbe\xcc\xe2\xc3\xfb\xa1\xbf",
     "【题\u{3000}名】".as_bytes(),
     b"\xa1\xbe\xcc\xe2\xa1\xa1\xc3\xfb\xa1\xbf",
+    "【タイトル】".as_bytes(),
+    b"\x81\x79\x83\x5e\x83\x43\x83\x67\x83\x8b\x81\x7a",
 ];
 /// `Title-题名` in UTF-8 and GBK.
 const CNKI_TITLE: [&[u8]; 2] = ["Title-题名".as_bytes(), b"Title-\xcc\xe2\xc3\xfb"];
-/// `【` in UTF-8 and GBK.
-const BRACKET: [&[u8]; 2] = ["【".as_bytes(), b"\xa1\xbe"];
+/// `【` in UTF-8, GBK and Shift_JIS.
+const BRACKET: [&[u8]; 3] = ["【".as_bytes(), b"\xa1\xbe", b"\x81\x79"];
 /// The number of bytes that determine whether a line begins a record.
 const TAG_PREFIX: usize = MARK_LENGTH + 22;
+/// The maximum number of digits in the number of a record.
+const MAX_DIGITS: usize = 12;
 /// Longest name of a field.
 const MAX_NAME: usize = 60;
 
@@ -51,6 +57,19 @@ pub(crate) fn tag(line: &str) -> Option<(&str, usize)> {
         && chinese.chars().next().is_some_and(|first| !first.is_ascii() || chinese == "DOI");
     let colon = rest.chars().next().map_or(0, char::len_utf8);
     (is_name && name.len() <= MAX_NAME).then_some((name, end + colon))
+}
+
+/// Returns `true` for the number of a record on a line of its own.
+pub(crate) fn is_number(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    let digits = line.strip_suffix(b".").unwrap_or(line);
+    (1..=MAX_DIGITS).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit)
+}
+
+/// Returns `true` if a text begins with the number of a record and a line that begins one.
+pub(crate) fn begins_with_number(text: &str) -> bool {
+    let mut lines = lines::all(text).filter(|line| !line.trim().is_empty()).map(str::as_bytes);
+    lines.next().is_some_and(is_number) && lines.next().is_some_and(is_type_line)
 }
 
 /// Returns `true` if a line begins a record.
@@ -89,9 +108,10 @@ fn kind(line: &[u8]) -> LineRole {
             LineRole::Type
         }
         Some(b'S') if is_source() => LineRole::UntypedStart,
-        Some(0xE3 | 0xA1) if begins_with(line, &NUMBER) => LineRole::Number,
-        Some(0xE3 | 0xA1) if begins_with(line, &TITLE) => LineRole::Title,
-        Some(0xE3 | 0xA1) if begins_with(line, &BRACKET) => LineRole::Field,
+        Some(0xE3 | 0xA1 | 0x81) if begins_with(line, &NUMBER) => LineRole::Number,
+        Some(0xE3 | 0xA1 | 0x81) if begins_with(line, &TITLE) => LineRole::Title,
+        Some(0xE3 | 0xA1 | 0x81) if begins_with(line, &BRACKET) => LineRole::Field,
+        Some(b'0'..=b'9') if line.len() < TAG_PREFIX - MARK_LENGTH && is_number(line) => LineRole::Field,
         Some(b'T') if begins_with(line, &CNKI_TITLE) => LineRole::Title,
         Some(first) if first.is_ascii_alphabetic() && is_cnki_field(line) => LineRole::Field,
         _ => LineRole::Other,
@@ -143,5 +163,17 @@ mod tests {
         let cnki = "SrcDatabase-来源库: 期刊\nTitle-题名: 三\n";
         assert_eq!(cut(&mut splitter(1000), &[numbered, cnki, numbered].concat()).len(), 5);
         assert_eq!(tag("【标题】：一"), Some(("标题", 15)));
+    }
+
+    #[test]
+    fn number_on_its_own_line_belongs_to_its_record() {
+        let text = "2019000001\n【タイトル】一\n【著者】a\n\n2019000002\n【タイトル】二\n";
+        let records = ["2019000001\n【タイトル】一\n【著者】a", "2019000002\n【タイトル】二"];
+        assert_eq!(cut(&mut splitter(1000), text), records);
+        assert!(
+            begins_with_number(text)
+                && begins_with_number("1.\r\n【流水号】1")
+                && !begins_with_number("1.\na")
+        );
     }
 }

@@ -548,7 +548,7 @@ fn joined_table(line: &[u8], after: &[u8], current: Format) -> Option<(usize, Fo
 type Check = fn(&[u8]) -> bool;
 
 /// The beginnings of files of tagged lines, and what else has to be on the line.
-const NEEDLES: [(&[u8], Format, Check); 14] = [
+const NEEDLES: [(&[u8], Format, Check); 15] = [
     (b"TY  - ", Format::Ris, |line| is_known_type(line, false)),
     (b"PMID- ", Format::Nbib, is_nbib),
     ("SrcDatabase-来源库".as_bytes(), Format::CnkiText, cnki::is_type_line),
@@ -564,6 +564,7 @@ const NEEDLES: [(&[u8], Format, Check); 14] = [
     (b"Document 1 of ", Format::ProQuest, numbered::is_proquest),
     (b"<1>", Format::Ovid, numbered::is_ovid),
     ("【流水号】".as_bytes(), Format::CnkiText, cnki::is_type_line),
+    ("【タイトル】".as_bytes(), Format::CnkiText, cnki::is_type_line),
     (b"Reference Type:", Format::EndNoteText, endnote_text::is_first_line),
 ];
 

@@ -556,9 +556,33 @@ fn texts_of_chinese_databases_are_read() {
     let (outcomes, _) = read(&encoding_rs::GB18030.encode(&sinomed.repeat(3)).0).unwrap();
     assert_eq!(outcomes.len(), 6);
 
+    let numbered = "1.\n【流水号】1\n【标题】第一\n【摘要】目的\n\n2.\n【流水号】2\n【标题】第二\n";
+    let found = references(numbered);
+    assert_eq!((found.len(), found[0].r#abstract.as_deref()), (2, Some("目的")));
+
     let refworks = "RT Journal Article\nSR 1\nA1 王伟;李明;\nT1 支持的研究\nIS 1\nvo 5\nOP 1-5\n";
     let found = &references(refworks)[0];
     assert_eq!((found.issue.as_deref(), found.volume.as_deref()), (Some("1"), Some("5")));
+}
+
+#[test]
+fn text_of_ichushi_is_read() {
+    let text = "2019000001\n【タイトル】試験の研究(原著論文/症例報告)\n【著者】山田太郎(例大学 医学部), 鈴木花子\n\
+        【雑誌名】例誌(0000-0000)12巻3号 Page45-50(2019.03)\n【抄録】目的は試験である。\n\n\
+        2019000002\n【タイトル】二つの試験\n【著者】佐藤次郎\n";
+    for bytes in [text.as_bytes().to_vec(), encoding_rs::SHIFT_JIS.encode(text).0.into_owned()] {
+        let (outcomes, report) = read(&bytes).unwrap();
+        assert_eq!((outcomes.len(), report.skipped), (2, None));
+        let references::Outcome::Read(first) = &outcomes[0] else { panic!("{:?}", outcomes[0]) };
+        let found = &first.reference;
+        assert_eq!(
+            (found.title.as_str(), found.r#type.as_deref()),
+            ("試験の研究", Some("原著論文/症例報告"))
+        );
+        assert_eq!(found.authors, ["山田太郎", "鈴木花子"]);
+        assert_eq!((found.journal.as_deref(), found.volume.as_deref()), (Some("例誌"), Some("12")));
+        assert_eq!((found.pages.as_deref(), found.date.as_deref()), (Some("45-50"), Some("2019-03")));
+    }
 }
 
 #[test]
