@@ -151,6 +151,11 @@ impl fmt::Display for OtherExport {
                 "remove the prefix \"mods:\" of its elements, or export RIS or BibTeX"
             }
             "RDF" => "export RIS or BibTeX",
+            "XML of eLIBRARY.RU" => "export BibTeX or a table (Excel or CSV) from eLIBRARY.RU",
+            "XML of RefWorks" => "export RIS or the RefWorks Tagged Format from RefWorks",
+            "XML of Word's list of sources" => {
+                "export RIS from the program that the sources come from, or save them as BibTeX"
+            }
             name if name.contains("JSTOR") => "export RIS or BibTeX from JSTOR",
             name if name.contains("ClinicalTrials") => "export RIS, JSON or CSV from ClinicalTrials.gov",
             name if name.contains("GB/T") => "export NoteExpress or EndNote from the database",

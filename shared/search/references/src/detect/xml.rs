@@ -96,6 +96,9 @@ fn known(root: &str) -> Option<&'static str> {
         "citations" => Some("JSTOR XML"),
         "clinical_study" | "search_results" => Some("ClinicalTrials.gov XML"),
         "rdf:RDF" => Some("RDF"),
+        "items" => Some("XML of eLIBRARY.RU"),
+        "refworks" => Some("XML of RefWorks"),
+        "b:Sources" | "Sources" => Some("XML of Word's list of sources"),
         _ => None,
     }
 }
@@ -121,6 +124,17 @@ mod tests {
         assert_eq!(detect(text), Ok(Format::PubMedXml));
         let text = "<!DOCTYPE PubmedArticleSet [<!ENTITY a \"b\">]><PubmedArticleSet>";
         assert_eq!(detect(text), Err(Error::Doctype { name: Some("PubMed XML") }));
+    }
+
+    #[test]
+    fn other_documents_are_named() {
+        for (text, name) in [
+            ("<?xml version=\"1.0\"?><items><item id=\"1\"><linkurl>", "XML of eLIBRARY.RU"),
+            ("<refworks xmlns:refworks=\"a\">", "XML of RefWorks"),
+            ("<b:Sources xmlns:b=\"a\">", "XML of Word's list of sources"),
+        ] {
+            assert_eq!(detect(text), Err(Error::UnsupportedFormat { name }));
+        }
     }
 
     #[test]
