@@ -212,7 +212,7 @@ fn choose_date<'a>(mut values: Vec<Value<'a>>, month_day: Option<Date>, left: &m
     settled
 }
 
-/// Removes the counters of Chinese, Japanese and Korean from volume and issue: `12巻`, `第3期`.
+/// Removes the counters of Chinese, Japanese and Korean from volume and issue (`12巻`, `第3期`), and other marks.
 fn remove_counters(reference: &mut Reference) {
     for number in [&mut reference.volume, &mut reference.issue].into_iter().flatten() {
         if !number.is_ascii() {
@@ -221,6 +221,12 @@ fn remove_counters(reference: &mut Reference) {
                 *number = bare.to_owned();
             }
         }
+    }
+    // Web of Science marks special issues in its BibTeX.
+    if let Some(issue) = &mut reference.issue
+        && let Some(bare) = issue.strip_suffix(", SI")
+    {
+        issue.truncate(bare.len());
     }
 }
 

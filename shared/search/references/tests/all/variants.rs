@@ -81,6 +81,16 @@ fn placeholders_of_programs_are_empty_values() {
     assert_eq!((found.volume, found.issue, found.pages.as_deref()), (None, None, Some("12")));
     assert_eq!((found.journal, found.url), (None, None));
     assert_eq!(with(&["AB  - Resumen no disponible"]).r#abstract, None);
+    assert_eq!(with(&["SP  - No", "EP  - Pagination Specified"]).pages, None);
+    assert_eq!(with(&["IS  - 3, SI"]).issue.as_deref(), Some("3"));
+}
+
+#[test]
+fn month_column_completes_year() {
+    for (month, date) in [("5", Some("2020-05")), ("May", Some("2020-05")), ("0", None), ("", None)] {
+        let found = references(&format!("title,day,month,year\nTests,0,{month},2020\n")).remove(0);
+        assert_eq!((found.year, found.date.as_deref()), (Some(2020), date), "{month}");
+    }
 }
 
 #[test]
