@@ -7,6 +7,7 @@
 
 mod decoder;
 mod jis;
+mod joined;
 mod legacy;
 mod name;
 mod utf16;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::work::spend;
 pub(crate) use decoder::Decoder;
 pub(crate) use jis::Jis;
+pub(crate) use joined::WidthCheck;
 pub(crate) use legacy::{LegacyEncoding, LegacyState};
 pub(crate) use utf16::{Utf16, utf16_units};
 

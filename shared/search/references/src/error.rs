@@ -32,6 +32,11 @@ pub enum Error {
         /// With its article: `"a PDF document"`.
         what: &'static str,
     },
+    /// Files in UTF-16 and in other encodings that were joined to one.
+    #[error(
+        "it consists of files in UTF-16 and in other encodings, which cannot be read together; upload them one by one"
+    )]
+    JoinedEncodings,
     /// A known text format that is not supported.
     #[error("it is {name}, which is not supported yet{}; expected {EXPECTED}", OtherExport(name))]
     UnsupportedFormat {
@@ -120,6 +125,7 @@ impl Error {
             | Self::TooManyRecords { .. }
             | Self::Doctype { .. }
             | Self::RecordTooLarge { .. }
+            | Self::JoinedEncodings
             | Self::MalformedXml { .. }
             | Self::UntitledRecords { .. }
             | Self::Stopped => false,

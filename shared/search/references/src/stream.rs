@@ -6,7 +6,7 @@ use crate::{
     Checkpoint, Error, Format, Outcome, READER_VERSION,
     batch::{Batch, DefectCounts, RawRecord},
     detect::Detection,
-    encoding::{Certainty, Encoding, Jis, Utf16, decode, has_escape},
+    encoding::{Certainty, Encoding, Jis, Utf16, WidthCheck, decode, has_escape},
     gaps::Gaps,
     limits::ReaderSettings,
     outcome::SkippedText,
@@ -70,6 +70,9 @@ pub(crate) struct Stream {
     pub(crate) kinds: DefectCounts,
     /// The text between the records.
     gaps: Gaps,
+    width: WidthCheck,
+    /// `true` if files in UTF-16 and in other encodings were joined.
+    is_joined: bool,
 }
 
 /// Converts the bytes of a file to those of the buffer.
@@ -144,6 +147,8 @@ impl Stream {
             parts: 1,
             kinds: DefectCounts::default(),
             gaps: Gaps::default(),
+            width: WidthCheck::new(detected.encoding.is_utf16()),
+            is_joined: false,
             detected,
         }
     }
@@ -209,6 +214,7 @@ impl Stream {
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.front);
         self.front = 0;
+        self.is_joined |= self.width.is_joined(bytes);
         match &mut self.transcoder {
             Some(Transcoder::Utf16(utf16)) => utf16.push(bytes, &mut self.buffer),
             Some(Transcoder::Jis(jis)) => jis.push(bytes, &mut self.buffer),
@@ -222,6 +228,9 @@ impl Stream {
         options: ReadOptions<'_>,
         make: &(impl Fn(Outcome) -> T + Sync),
     ) -> Result<Vec<T>, Interruption> {
+        if self.is_joined {
+            return Err(Error::JoinedEncodings.into());
+        }
         let mut out = Vec::new();
         if !self.ending {
             self.split(ReadOptions { total: None, ..options }, &mut out, make)?;

@@ -9,7 +9,7 @@ mod xml;
 
 use crate::{
     Error, Format,
-    encoding::{Certainty, Encoding, EncodingDetection, LegacyEncoding, Utf16},
+    encoding::{Certainty, Encoding, EncodingDetection, LegacyEncoding, Utf16, WidthCheck},
     split::{
         self, PartKind, cnki, endnote_text, entries, eu_ctr, lines, nbib, noteexpress, refer, refworks, ris,
         wos,
@@ -51,6 +51,9 @@ pub(crate) fn detect(window: &[u8], end: bool) -> Result<Detection, Error> {
         return Err(Error::Binary { what });
     }
     let EncodingDetection { encoding, certainty, mark_length, legacy } = Encoding::detect(window);
+    if WidthCheck::new(encoding.is_utf16()).is_joined(window) {
+        return Err(Error::JoinedEncodings);
+    }
     let text = text_of(&window[mark_length..], encoding, &legacy);
     if text.contains('\0') {
         return Err(Error::Binary { what: "binary data" });

@@ -1,7 +1,7 @@
 //! Files that were merged from files of two or more formats.
 
 use proptest::prelude::*;
-use references::{Format, Limits, Outcome};
+use references::{Error, Format, Limits, Outcome};
 
 use crate::{properties::limits, read, read_in_chunks};
 
@@ -510,6 +510,26 @@ fn format_changes_are_ignored_inside_of_values() {
     ] {
         let (outcomes, report) = read(text.as_bytes()).unwrap();
         assert_eq!((outcomes.len(), report.quarantined), (1, 0), "{text}");
+    }
+}
+
+#[test]
+fn files_in_utf16_and_other_encodings_are_refused() {
+    let ris =
+        |title: &str| format!("TY  - JOUR\nTI  - {title}\nAU  - Roe, Ann\nPY  - 2020\nER  - \n\n").repeat(2);
+    let utf16: Vec<u8> =
+        format!("\u{feff}{}", ris("Zwölf")).encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let long = ris("Drei").repeat(2_000);
+    for file in [
+        [ris("Eins").as_bytes(), &utf16].concat(),
+        [&utf16, ris("Eins").as_bytes()].concat(),
+        [long.as_bytes(), &utf16].concat(),
+        [utf16.repeat(1_000).as_slice(), long.as_bytes()].concat(),
+    ] {
+        for chunk in [7, 8192] {
+            let error = read_in_chunks(&file, chunk, Limits::default()).unwrap_err();
+            assert_eq!(error, Error::JoinedEncodings);
+        }
     }
 }
 
