@@ -344,6 +344,11 @@ bench-words: page ## Measure the search for words: its index, and the time of qu
 	$(CARGO) build --package cli --release --locked
 	infra/words.py target/release/search-import
 
+.PHONY: bench-exports
+bench-exports: page ## Measure exports in each format, compared with reading the same studies
+	$(CARGO) build --package cli --release --locked
+	infra/export_speed.py target/release/search-import
+
 .PHONY: compare-readers
 compare-readers: ## Compare the readers with those of other projects, installed below target/
 	$(CARGO) build --package dev --release --locked
