@@ -354,6 +354,11 @@ compare-readers: ## Compare the readers with those of other projects, installed 
 	$(CARGO) build --package dev --release --locked
 	$(TOOLS) run readers -- python tests/compare/compare.py target/release/dev
 
+.PHONY: compare-duplicates
+compare-duplicates: page ## Compare the marking of duplicates with another project's, installed below target/
+	$(CARGO) build --package cli --release --locked
+	$(TOOLS) run duplicates -- python tests/compare/duplicates.py target/release/search-import
+
 .PHONY: compare-exports
 compare-exports: ## Read exports with the readers of other projects, installed below target/, and compare them with the stored studies
 	$(CARGO) build --package cli --locked

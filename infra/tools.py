@@ -15,6 +15,7 @@
     schemathesis    generates requests from the description of the API
     openapi-client  generates a client from it
     readers         reference readers of other projects, for a comparison with ours
+    duplicates      a detector of duplicates of another project, for a comparison with ours
     engines         durable engines of other projects, for a comparison with ours
     uv              writes the locks
 
@@ -43,6 +44,7 @@ TOOLS = (
     "schemathesis",
     "openapi-client",
     "readers",
+    "duplicates",
     "engines",
     "uv",
 )
