@@ -196,7 +196,7 @@ fn assert_file_proportional(file: impl Fn(usize) -> String, bytes: usize, shape:
 }
 
 /// Shapes that once needed quadratic work, or a scan of a fixed part of the file for every few bytes.
-const FOUND: [(Gap, Fragments); 47] = [
+const FOUND: [(Gap, Fragments); 50] = [
     (("[{\"type\":\"book\",\"title\":\"a\"},", "]"), ("", "<![CDATA[]", "")),
     (("@article{k, title={a}}\n", ""), ("", "@b{z,crossref=z\n", "")),
     (("@article{k, title={a}}\n", ""), ("", "@b{z,crossref=z,}\n", "")),
@@ -249,6 +249,9 @@ const FOUND: [(Gap, Fragments); 47] = [
     (("TY-JOUR\nTI-a\nAU-b\nER-\n", ""), ("", "TY  - JOUR\nTY-JOUR\nTI-a\n", "")),
     (("Reference Type:  Book\nTitle: a\n", ""), ("", "Reference Type: a\n", "")),
     (("Title,Authors,DOI\n\u{1b}$B$\"\u{1b}(B,b,c\n", ""), ("", "\u{1b}$B\n", "")),
+    (("TY  - JOUR\nTI  - a\n", ""), ("", "\n\nAU  - b\nTI  - c\n", "")),
+    (("<1>\nTitle\n  a\n\n", ""), ("", "Authors\n  b\n", "Title\n  c\n")),
+    (("Title,X,DOI\na,b,c\n", ""), ("", "a b c d\n", "")),
     (("RT Journal Article\nT1 a\n\n", "\n"), ("}", "@b{z,\nTitle,Authors,DOI\n1\\textbf{", "")),
 ];
 
