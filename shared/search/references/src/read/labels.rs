@@ -89,10 +89,18 @@ pub(super) fn add_lines<'a>(draft: &mut Draft<'a>, named: FieldName, value: &'a 
     }
 }
 
-/// Adds keywords between line breaks and semicolons.
+/// Adds keywords between line breaks and semicolons, or between commas in Chinese, Japanese and Korean. In other languages
+/// a keyword may contain a comma: `Neoplasms, Second Primary`.
 pub(super) fn keywords(draft: &mut Draft<'_>, named: FieldName, value: &str) {
+    let mut add = |keyword| draft.keyword(named.rank, keyword);
+    if !value.is_ascii() {
+        let is_end = |c| matches!(c, '\n' | '\r' | ';' | '；');
+        let is_comma = |c| matches!(c, ',' | '，' | '、');
+        let has_commas = !value.contains(is_end) && value.contains(names::is_ideographic);
+        return value.split(|c| if has_commas { is_comma(c) } else { is_end(c) }).for_each(add);
+    }
     let ends = memchr::memchr3_iter(b'\n', b'\r', b';', value.as_bytes());
     for keyword in lines::between(ends, value.len()) {
-        draft.keyword(named.rank, &value[keyword]);
+        add(&value[keyword]);
     }
 }

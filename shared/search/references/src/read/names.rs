@@ -11,10 +11,8 @@ use additions::without_additions;
 pub(super) use groups::is_organisation;
 use groups::{is_organisation_without_alphabet, people_and_groups};
 use memchr::{memchr, memchr_iter, memchr2};
-pub(super) use shapes::is_without_alphabet;
-use shapes::{
-    PARTICLES, are_initials, are_initials_of, is_ideographic, is_natural, is_short_form, is_suffix, is_word,
-};
+use shapes::{PARTICLES, are_initials, are_initials_of, is_natural, is_short_form, is_suffix, is_word};
+pub(super) use shapes::{is_ideographic, is_without_alphabet};
 
 use super::{
     entities,

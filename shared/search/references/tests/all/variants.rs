@@ -86,6 +86,19 @@ fn placeholders_of_programs_are_empty_values() {
 }
 
 #[test]
+fn keywords_of_chinese_are_separated_by_commas() {
+    for (value, keywords) in [
+        ("试验,感冒、随机", &["试验", "感冒", "随机"][..]),
+        ("试验；感冒", &["试验", "感冒"]),
+        ("Neoplasms, Second Primary", &["Neoplasms, Second Primary"]),
+        ("Épidémiologie, médicale; Asthme", &["Épidémiologie, médicale", "Asthme"]),
+    ] {
+        assert_eq!(with(&[&format!("KW  - {value}")]).keywords, keywords, "{value}");
+        assert_eq!(references(&format!("%0 Book\n%T a\n%K {value}\n"))[0].keywords, keywords, "{value}");
+    }
+}
+
+#[test]
 fn month_column_completes_year() {
     for (month, date) in [("5", Some("2020-05")), ("May", Some("2020-05")), ("0", None), ("", None)] {
         let found = references(&format!("title,day,month,year\nTests,0,{month},2020\n")).remove(0);

@@ -80,7 +80,7 @@ pub(super) fn are_initials_of(family: &str, initials: &str) -> bool {
 }
 
 /// Returns `true` for Chinese characters, kana and hangul.
-pub(super) fn is_ideographic(c: char) -> bool {
+pub(crate) fn is_ideographic(c: char) -> bool {
     matches!(c, '\u{3005}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}')
 }
 
