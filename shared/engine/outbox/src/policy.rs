@@ -23,7 +23,7 @@ pub struct Policy {
     /// sequential calls for a hundred thousand timers would take longer than one invocation of the function.
     pub sends: usize,
     /// The time limit of one call to a queue, including its retries, after which its messages count as not sent. It is
-    /// much shorter than `stuck_after`, so no other worker takes over an entry that is still being sent.
+    /// at most half of `stuck_after`, so no other worker takes over an entry that is still being sent.
     pub send_timeout: Duration,
     /// The retention of a record without open entries. A record with exhausted entries is kept.
     pub retention: SignedDuration,

@@ -161,7 +161,7 @@ pub struct Config {
     ///   300;
     /// - `ORDERS_OUTBOX_BATCH`: the maximum number of records that a sweep claims at a time. Default: 250;
     /// - `ORDERS_OUTBOX_SEND_TIMEOUT_SECONDS`: the time limit of a call to a queue, after which its messages count as
-    ///   not sent. Default: 15. At most the duration of a claim;
+    ///   not sent. Default: 15. At most half the duration of a claim;
     /// - `ORDERS_OUTBOX_RETENTION_SECONDS`: the retention of the records of settled sessions. Default: 604,800.
     pub outbox: Policy,
     /// `ORDERS_SESSION_MAX_COMMIT_SECONDS`: the time limit of a session's commit, after which the session is abandoned.
@@ -294,15 +294,41 @@ mod tests {
         let outbox = |name: &str, value: &str| read(pairs(&[(name, value)])).map(|read| read.outbox);
         let eager = outbox("ORDERS_OUTBOX_STUCK_SECONDS", "10").unwrap();
         let stuck_after = SignedDuration::from_secs(10);
-        let send_timeout = stuck_after.unsigned_abs();
+        let send_timeout = Duration::from_secs(5);
         assert_eq!(eager, Policy { stuck_after, send_timeout, ..Policy::default() });
         let patient = outbox("ORDERS_OUTBOX_GIVE_UP_SECONDS", "172800").unwrap();
         assert_eq!(patient.give_up_after, SignedDuration::from_hours(48));
         assert!(outbox("ORDERS_OUTBOX_BATCH", "0").is_err());
         let kept = outbox("ORDERS_OUTBOX_RETENTION_SECONDS", "86400").unwrap();
         assert_eq!(kept.retention, SignedDuration::from_hours(24));
-        let slow = outbox("ORDERS_OUTBOX_SEND_TIMEOUT_SECONDS", "301").unwrap_err().to_string();
-        assert!(slow.contains("SEND_TIMEOUT_SECONDS must be at most 300"), "{slow}");
+    }
+
+    #[test]
+    fn claim_shorter_than_two_calls_is_refused() {
+        const STUCK: &str = "ORDERS_OUTBOX_STUCK_SECONDS";
+        const SEND: &str = "ORDERS_OUTBOX_SEND_TIMEOUT_SECONDS";
+        for (claim, call, least) in [
+            (Some("11"), Some("6"), Some("11, but must be at least 12")),
+            (Some("12"), Some("6"), None),
+            (None, Some("151"), Some("300, but must be at least 302")),
+            (None, Some("150"), None),
+            (Some("1"), None, Some("1, but must be at least 2")),
+            (Some("2"), None, None),
+        ] {
+            let set =
+                |name: &str, value: Option<&str>| value.map(|value| (name.to_owned(), value.to_owned()));
+            let other = set("ORDERS_CONCURRENCY", Some("0"));
+            let faults = read([set(STUCK, claim), set(SEND, call), other].into_iter().flatten());
+            let faults = faults.unwrap_err().to_string();
+            assert!(faults.contains("ORDERS_CONCURRENCY"), "all faults are reported: {faults}");
+            match least {
+                None => assert!(!faults.contains(STUCK), "{claim:?} {call:?}: {faults}"),
+                Some(least) => {
+                    assert!(faults.contains(&format!("{STUCK} is {least}")), "{claim:?} {call:?}: {faults}");
+                    assert!(faults.contains("increase the first setting or decrease"), "{faults}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -148,16 +148,7 @@ impl<'a> Reader<'a> {
         let give_up_after = self.seconds("OUTBOX_GIVE_UP_SECONDS", default.give_up_after.unsigned_abs());
         let max_delay = self.seconds("OUTBOX_MAX_DELAY_SECONDS", default.max_delay.unsigned_abs());
         let stuck_after = self.seconds("OUTBOX_STUCK_SECONDS", default.stuck_after.unsigned_abs());
-        let send_timeout = self.seconds("OUTBOX_SEND_TIMEOUT_SECONDS", default.send_timeout.min(stuck_after));
-        if send_timeout > stuck_after {
-            self.faults.push(format!(
-                "{}_OUTBOX_SEND_TIMEOUT_SECONDS must be at most {}, what a claim lasts \
-                 ({}_OUTBOX_STUCK_SECONDS)",
-                self.prefix(),
-                stuck_after.as_secs(),
-                self.prefix()
-            ));
-        }
+        let send_timeout = self.send_timeout(stuck_after, default.send_timeout);
         let retention = self.seconds("OUTBOX_RETENTION_SECONDS", default.retention.unsigned_abs());
         Policy {
             give_up_after: span(give_up_after),
@@ -168,6 +159,24 @@ impl<'a> Reader<'a> {
             send_timeout,
             retention: span(retention),
         }
+    }
+
+    /// Reads the time limit of a call to a queue. A claim must last for two calls: the worker performs entries as long
+    /// as one call ends before the claim, and stores the results within another.
+    fn send_timeout(&mut self, stuck_after: Duration, default: Duration) -> Duration {
+        let longest = Duration::from_secs(stuck_after.as_secs() / 2);
+        let default = default.min(longest).max(Duration::from_secs(1));
+        let send_timeout = self.seconds("OUTBOX_SEND_TIMEOUT_SECONDS", default);
+        if send_timeout > longest {
+            let (prefix, claim, call) = (self.prefix(), stuck_after.as_secs(), send_timeout.as_secs());
+            self.faults.push(format!(
+                "{prefix}_OUTBOX_STUCK_SECONDS is {claim}, but must be at least {}, twice the time limit of a call \
+                 ({prefix}_OUTBOX_SEND_TIMEOUT_SECONDS is {call}); with a shorter claim, another worker could take \
+                 over an effect that is still being sent; increase the first setting or decrease the second",
+                call.saturating_mul(2)
+            ));
+        }
+        send_timeout
     }
 
     /// Reads the visibility timeout, within the limit of SQS
