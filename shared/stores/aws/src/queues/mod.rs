@@ -6,7 +6,7 @@
 //!   [`messages::InspectQueues`] for operators and health checks.
 //!
 //! A batch call may succeed while some of its entries fail: the result of every entry is checked, and entries that
-//! failed temporarily are sent again, a few times within the call. The outbox retries the rest.
+//! failed temporarily are sent again, a few times within the time limit of the call. The outbox retries the rest.
 //!
 //! A queue with a receive limit has it as its redrive policy; the adapter itself moves only messages that are
 //! dead-lettered immediately.
@@ -26,13 +26,15 @@ use std::time::Duration;
 use crate::{Resource, failed};
 use aws_sdk_sqs::Client;
 use aws_types::SdkConfig;
+use jiff::{SignedDuration, Timestamp};
 use messages::{Host, Queue, QueueSpec, StoreError};
 
 pub use receipt::{MalformedReceipt, Receipt};
 pub use send::{DelayTooLong, EntryFailure, MAX_DELAY};
 pub use urls::Queues;
 
-/// Returns the client for a configuration, with its own time limit for each call, including retries.
+/// Returns the client for a configuration, with its own time limit for each call, including retries. Sending messages
+/// takes no longer than one call, although entries are sent again.
 pub fn client(config: &SdkConfig, call_timeout: Duration) -> Client {
     let timeouts = crate::timeouts(call_timeout);
     Client::from_conf(aws_sdk_sqs::config::Builder::from(config).timeout_config(timeouts).build())
@@ -92,4 +94,8 @@ impl Sqs {
         let name = self.urls.url(queue).unwrap_or_default().to_owned();
         Resource { kind: "queue", name, setting: self.urls.setting_of(queue) }
     }
+}
+
+fn later(at: Timestamp, by: Duration) -> Timestamp {
+    SignedDuration::try_from(by).ok().and_then(|by| at.checked_add(by).ok()).unwrap_or(Timestamp::MAX)
 }

@@ -6,14 +6,14 @@ use crate::failed;
 use async_trait::async_trait;
 use aws_sdk_sqs::error::ProvideErrorMetadata;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use messages::queue::MAX_BATCH;
 use messages::{Delivery, Disposition, Queue, QueueSpec, ReceiveMessages, ReceivedMessage, StoreError};
 
-use crate::queues::Sqs;
 use crate::queues::attributes::{Attributes, REASON};
 use crate::queues::receipt::Receipt;
 use crate::queues::send::whole_seconds;
+use crate::queues::{Sqs, later};
 
 /// The longest that a message may stay hidden, counted from when it was received
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>).
@@ -204,8 +204,4 @@ fn received(
         },
         reason,
     })
-}
-
-fn later(at: Timestamp, by: Duration) -> Timestamp {
-    SignedDuration::try_from(by).ok().and_then(|by| at.checked_add(by).ok()).unwrap_or(Timestamp::MAX)
 }

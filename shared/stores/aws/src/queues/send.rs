@@ -5,21 +5,24 @@ use std::time::Duration;
 
 use crate::failed;
 use async_trait::async_trait;
+use aws_config::timeout::TimeoutConfig;
+use aws_sdk_sqs::config::Builder;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use futures::future::join_all;
+use jiff::Timestamp;
 use messages::{Outgoing, Queue, SendError, SendMessages, StoreError};
 
-use crate::queues::Sqs;
 use crate::queues::attributes::Attributes;
 use crate::queues::batch::pack;
 use crate::queues::entries::{Outcome, outcome};
+use crate::queues::{Sqs, later};
 
 /// The maximum delay of a message in SQS
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html>).
 pub const MAX_DELAY: Duration = Duration::from_secs(900);
 
 /// The maximum number of times that entries are sent within one call, in addition to the client's retries of calls that
-/// fail as a whole.
+/// fail as a whole. All rounds together end within the time limit of one call, on which the outbox relies.
 const ROUNDS: u32 = 3;
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 
@@ -76,6 +79,26 @@ pub(crate) fn whole_seconds(duration: Duration) -> i32 {
 
 type Results = Vec<(usize, Result<(), SendError>)>;
 
+/// The time limit of all rounds of a call together.
+#[derive(Debug, Clone, Copy)]
+struct TimeLimit {
+    longest: Duration,
+    ends_at: Timestamp,
+}
+
+impl TimeLimit {
+    fn new(longest: Duration, now: Timestamp) -> Self {
+        Self { longest, ends_at: later(now, longest) }
+    }
+
+    /// Returns the time that is left for another round after a pause; `None` if there is none. A clock that was set back
+    /// gives a round no more time than the whole call has.
+    fn left_after(self, pause: Duration, now: Timestamp) -> Option<Duration> {
+        let left = Duration::try_from(self.ends_at.duration_since(now)).ok()?.min(self.longest);
+        left.checked_sub(pause).filter(|left| !left.is_zero())
+    }
+}
+
 #[async_trait]
 impl SendMessages for Sqs {
     async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
@@ -93,7 +116,8 @@ impl SendMessages for Sqs {
         let batches = going.into_iter().flat_map(|(queue, going)| {
             pack(going, BatchEntry::bytes).into_iter().map(move |batch| (queue, batch))
         });
-        let sent = join_all(batches.map(|(queue, batch)| self.send_batch(queue, batch))).await;
+        let limit = TimeLimit::new(self.time_limit(), self.host.now());
+        let sent = join_all(batches.map(|(queue, batch)| self.send_batch(queue, batch, limit))).await;
         results.extend(sent.into_iter().flatten());
         results.sort_unstable_by_key(|(place, _)| *place);
         results.into_iter().map(|(_, result)| result).collect()
@@ -111,41 +135,59 @@ impl Sqs {
         Ok(())
     }
 
-    /// Sends one batch until every entry is in the queue or will not be, or the rounds are over.
-    async fn send_batch(&self, queue: &Queue, mut open: Vec<BatchEntry<'_>>) -> Results {
+    /// Returns the time limit of a call of the client.
+    fn time_limit(&self) -> Duration {
+        let timeouts = self.client.config().timeout_config();
+        timeouts.and_then(TimeoutConfig::operation_timeout).unwrap_or(crate::OPERATION_TIMEOUT)
+    }
+
+    /// Sends one batch until every entry is in the queue or will not be, or the rounds or the time limit are over.
+    async fn send_batch(&self, queue: &Queue, mut open: Vec<BatchEntry<'_>>, limit: TimeLimit) -> Results {
         let mut results = Results::new();
+        let mut left = limit.longest;
         for round in 1..=ROUNDS {
-            let outcomes = self.send_round(queue, &open).await;
+            let outcomes = self.send_round(queue, &open, left).await;
+            let pause = self.pause_after(round);
+            let next = limit.left_after(pause, self.host.now()).filter(|_| round < ROUNDS);
             let mut again = Vec::new();
             for (sending, outcome) in open.into_iter().zip(outcomes) {
                 match outcome {
-                    Ok(Outcome::Failed(_)) if round < ROUNDS => again.push(sending),
+                    Ok(Outcome::Failed(_)) if next.is_some() => again.push(sending),
                     outcome => results.push((sending.place, result(&sending, outcome))),
                 }
             }
-            if again.is_empty() {
-                break;
-            }
-            self.back_off(round).await;
-            open = again;
+            let Some(next) = next.filter(|_| !again.is_empty()) else { break };
+            self.host.sleep(pause).await;
+            (open, left) = (again, next);
         }
         results
     }
 
-    async fn back_off(&self, round: u32) {
+    fn pause_after(&self, round: u32) -> Duration {
         let longest = FIRST_BACKOFF * 2_u32.saturating_pow(round - 1);
-        self.host.sleep(longest.mul_f64(0.5 + self.host.unit_random() / 2.0)).await;
+        longest.mul_f64(0.5 + self.host.unit_random() / 2.0)
     }
 
     /// One outcome for each, in order. A call that failed as a whole was repeated by the client already.
-    async fn send_round(&self, queue: &Queue, open: &[BatchEntry<'_>]) -> Vec<Result<Outcome, StoreError>> {
+    async fn send_round(
+        &self,
+        queue: &Queue,
+        open: &[BatchEntry<'_>],
+        left: Duration,
+    ) -> Vec<Result<Outcome, StoreError>> {
         let entries: Result<Vec<_>, _> = open.iter().map(BatchEntry::entry).collect();
         let entries = match entries {
             Ok(entries) => entries,
             Err(error) => return open.iter().map(|sending| Err(copy(sending, &error))).collect(),
         };
         let request = self.client.send_message_batch().set_queue_url(self.urls.url(queue).map(str::to_owned));
-        match request.set_entries(Some(entries)).send().await {
+        // Only this limit differs: with another limit for connecting, the client would open other connections.
+        let limit = TimeoutConfig::builder().operation_timeout(left).build();
+        let request = request
+            .set_entries(Some(entries))
+            .customize()
+            .config_override(Builder::new().timeout_config(limit));
+        match request.send().await {
             Ok(answer) => {
                 let of = |sending: &BatchEntry<'_>| {
                     outcome(&sending.place.to_string(), answer.successful(), answer.failed())
@@ -189,6 +231,18 @@ mod tests {
         let sending = BatchEntry { place: 0, message: &message, attributes: Attributes::of(&message.body) };
         let entry = sending.entry().unwrap();
         assert_eq!(entry.message_group_id(), Some(partition.to_string().as_str()));
+    }
+
+    #[test]
+    fn rounds_share_the_time_of_one_call() {
+        let second = |seconds| Timestamp::from_second(seconds).unwrap();
+        let (longest, pause) = (Duration::from_secs(15), Duration::from_millis(500));
+        let limit = TimeLimit::new(longest, second(100));
+        assert_eq!(limit.left_after(pause, second(104)), Some(Duration::from_millis(10_500)));
+        assert_eq!(limit.left_after(Duration::from_secs(1), second(114)), None);
+        assert_eq!(limit.left_after(pause, second(115)), None);
+        assert_eq!(limit.left_after(pause, second(200)), None);
+        assert_eq!(limit.left_after(Duration::ZERO, second(0)), Some(longest), "the clock was set back");
     }
 
     #[test]

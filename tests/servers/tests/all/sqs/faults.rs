@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 use servers::amazon::{Service, config, config_at};
 
 use super::{QUEUES, adapter, outgoing};
-use servers::net::ScriptedServer;
+use servers::net::{Fate, ScriptedServer, Unreliable};
 use servers::unique;
+use testing::ManualHost;
 
 fn saga_at(url: &str) -> Queues {
     Queues::of(imports::SYSTEM, [(queues::SAGA, url.to_owned())])
@@ -76,6 +77,49 @@ async fn persistent_failure_is_left_to_outbox() {
     assert!(results[..3].iter().all(Result::is_ok));
     let SendError::Store(error) = results[3].as_ref().unwrap_err() else { panic!("{results:?}") };
     assert!(error.is_retryable() && error.chain().contains("InternalError: words"), "{}", error.chain());
+}
+
+/// Returns the adapter with this time limit of a call, on a clock that the test sets.
+async fn limited(address: &str, limit: Duration, host: Arc<ManualHost>) -> Sqs {
+    let client = aws::queues::client(&config_at(address).await, limit);
+    Sqs::new(client, saga_at(&format!("{address}/000000000000/saga")), &QUEUES, host)
+}
+
+/// The outbox stops in time only if no call takes longer than the limit.
+#[tokio::test]
+async fn repeated_rounds_end_within_time_limit_of_one_call() {
+    let (host, limit) = (Arc::new(ManualHost::seeded(1)), Duration::from_secs(15));
+    let clock = Arc::clone(&host);
+    let server = ScriptedServer::start(move |_, body| {
+        clock.advance(Duration::from_secs(8));
+        answer(body, &[failed("3", false)])
+    })
+    .await;
+    let results = limited(&server.address, limit, host).await.send(&four()).await;
+    assert_eq!(server.requests(), 2, "the limit has passed before a third round");
+    assert!(results[..3].iter().all(Result::is_ok), "{results:?}");
+    assert!(
+        results[3].as_ref().is_err_and(SendError::is_retryable),
+        "the outbox sends it later: {results:?}"
+    );
+}
+
+#[tokio::test]
+async fn repeated_round_gets_only_the_time_that_is_left() {
+    let (host, limit) = (Arc::new(ManualHost::seeded(1)), Duration::from_secs(3_600));
+    let clock = Arc::clone(&host);
+    let server = ScriptedServer::start(move |_, body| {
+        // More than the pause before the next round, and less than the time limit of one attempt.
+        clock.advance(limit - Duration::from_millis(400));
+        answer(body, &[failed("3", false)])
+    })
+    .await;
+    let slow = |request| if request == 0 { Fate::Passed } else { Fate::Late(Duration::from_secs(60)) };
+    let proxy = Unreliable::before(&server.address, slow).await;
+    let results = limited(&proxy.address, limit, host).await.send(&four()).await;
+    assert_eq!(server.requests(), 2, "the client has no time for another attempt");
+    assert!(results[..3].iter().all(Result::is_ok), "{results:?}");
+    assert!(results[3].as_ref().is_err_and(SendError::is_retryable), "{results:?}");
 }
 
 #[tokio::test]
