@@ -58,8 +58,9 @@ impl HandlerResult {
 
     /// The handler completed a part of the work, saved a checkpoint, and resumes when it receives the command again.
     /// This does not count as a failure: the command is sent again as a new message with a receive count of zero, and
-    /// this delivery is acknowledged. After a crash between the two steps the queue contains the command twice. Both
-    /// resume from the checkpoint, and both end when the work is complete.
+    /// this delivery is acknowledged. After a crash between the two steps, or if the acknowledgement fails, the queue
+    /// contains the command twice, both times under its id. Both copies resume from the checkpoint, each may be sent
+    /// again, and all of them end when the work is complete.
     pub fn continue_later(why: impl Into<String>) -> Self {
         Self { completion: Completion::Resend, ..Self::completed(why) }
     }
