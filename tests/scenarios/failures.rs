@@ -1,12 +1,12 @@
 //! Failures are stored, grouped by cause, and retried once.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use dedup::{Admission, CheckTokens, Claim, ClaimCondition};
-use embedded::{Call, Phase};
+use embedded::{Call, Intercept, Phase};
 use imports::queues::{CONTROL, PARSE, PARSE_DEAD, PARSE_UNREADABLE, SAGA, SAGA_DEAD, UPLOADS};
 use imports::{JobState, SearchId};
 use jiff::SignedDuration;
@@ -764,6 +764,47 @@ async fn effects_go_with_their_failures(archived: usize) {
     }
     gather(&world).await;
     assert!(of(&world, FailureStatus::Open).await.is_empty());
+}
+
+/// Records the calls that list outboxes.
+#[derive(Default)]
+struct Listings(Mutex<Vec<Call>>);
+
+#[async_trait]
+impl Intercept for Listings {
+    async fn step(&self, call: Call, phase: Phase) {
+        if phase == Phase::Before && matches!(call, Call::OutboxPending | Call::OutboxPoisoned) {
+            self.0.lock().unwrap().push(call);
+        }
+    }
+}
+
+/// After an outage, very many other effects may be exhausted.
+#[tokio::test]
+async fn retry_and_deletion_of_effect_list_no_outbox() {
+    let world = World::new();
+    for name in ["a.ris", "b.ris"] {
+        world.announce(&[name]).await;
+    }
+    world.run().await;
+    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    let poison = "UPDATE outbox SET poisoned = 1, ready_at = NULL WHERE kind NOT LIKE '%job%'";
+    assert_eq!(database.execute(poison, []).unwrap(), 2);
+    gather(&world).await;
+    let [one, other] = of(&world, FailureStatus::Open).await.try_into().unwrap();
+    let listings = Arc::new(Listings::default());
+    let failures = world.crashing(&listings).failures;
+    let selection = Selection { ids: BTreeSet::from([one.id]), ..Selection::of(FailureStatus::Open) };
+    failures.retry(Retry { selection, ..all() }, "Ann").await.unwrap();
+    while failures.run_step().await.unwrap() {
+        world.host.advance(SECOND);
+    }
+    failures.delete(&[other.id], "not needed", "Ann").await.unwrap();
+    assert_eq!(*listings.0.lock().unwrap(), []);
+    assert_eq!(of(&world, FailureStatus::Retried).await.len(), 1);
+    let left = "SELECT count(*), sum(poisoned) FROM outbox WHERE kind NOT LIKE '%job%'";
+    let left = database.query_row(left, [], |row| Ok((row.get::<_, u32>(0)?, row.get::<_, u32>(1)?)));
+    assert_eq!(left.unwrap(), (1, 0), "one effect is due again, and the other is deleted");
 }
 
 /// A closed failure says nothing about the current state of its effect.

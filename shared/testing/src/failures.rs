@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use futures::future::BoxFuture;
 use jiff::Timestamp;
 use messages::{Host, MessageId, PartitionKey, Queue};
 use outbox::Owner;
@@ -19,7 +20,12 @@ pub struct Ports<'a> {
     pub store: &'a dyn KeepFailures,
     /// Ids and time.
     pub host: &'a dyn Host,
+    /// Makes the stored data of a failure unreadable, bypassing the ports.
+    pub damage: &'a Damage<'a>,
 }
+
+/// Makes the stored data of a failure unreadable.
+pub type Damage<'a> = dyn Fn(FailureId) -> BoxFuture<'a, CheckResult> + Send + Sync + 'a;
 
 /// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> CheckResult {
@@ -29,6 +35,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     selection_pages_start_with_the_latest(ports).await?;
     selection_returns_only_matching_failures(ports).await?;
     causes_start_with_the_most_frequent(ports).await?;
+    unreadable_failure_does_not_hide_others(ports).await?;
     only_one_operation_runs(ports).await?;
     operation_change_requires_the_read_revision(ports).await?;
     audit_log_starts_with_the_latest(ports).await
@@ -198,6 +205,35 @@ pub async fn causes_start_with_the_most_frequent(ports: &Ports<'_>) -> CheckResu
     assert_eq!(frequent.messages, BTreeSet::from(["Paid".to_owned(), "Sent".to_owned()]));
     assert!([&early.reason, &late.reason].contains(&&frequent.reason));
     assert_eq!((frequent.first_seen, frequent.last_seen), (early.first_seen, late.last_seen));
+    Ok(())
+}
+
+/// A list skips it, and its pages have as many failures as without it, since a short page is the last one. Its causes
+/// are counted. A read by its id returns the error.
+pub async fn unreadable_failure_does_not_hide_others(ports: &Ports<'_>) -> CheckResult {
+    let partition = sample::partition(ports.host);
+    let create = async |seconds| {
+        let failure = Failure { partition: Some(partition), ..failure(ports.host, "unreadable") };
+        stored(ports, at(failure, seconds)).await
+    };
+    let (latest, damaged, earliest) = (create(3).await?, create(2).await?, create(1).await?);
+    (ports.damage)(damaged.id).await?;
+    let open = Selection { partition: Some(partition), ..Selection::of(FailureStatus::Open) };
+    let ids = BTreeSet::from([latest.id, damaged.id, earliest.id]);
+    for selection in [
+        open.clone(),
+        Selection { fingerprint: Some(latest.fingerprint.clone()), ..open.clone() },
+        Selection { ids, ..open },
+    ] {
+        let page = ports.store.select(&selection, None, 2).await?;
+        assert_eq!(page, [latest.clone(), earliest.clone()], "{selection:?}");
+        let rest = ports.store.select(&selection, Some(latest.place()), 2).await?;
+        assert_eq!(rest, std::slice::from_ref(&earliest), "{selection:?}");
+        let counted: u64 = ports.store.groups(&selection).await?.iter().map(|group| group.count).sum();
+        assert!((2..=3).contains(&counted), "{counted} of {selection:?}");
+    }
+    assert!(ports.store.failures(&[damaged.id]).await.is_err(), "it is not absent");
+    assert_eq!(ports.store.failures(&[latest.id]).await?, [Some(latest)]);
     Ok(())
 }
 

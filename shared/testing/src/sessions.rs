@@ -1,4 +1,4 @@
-//! The contract of [`CommitSession`], [`SettleSessions`], [`ReadRecords`], [`WriteRecords`] and the [`SweepOutbox`] of
+//! The contract of [`CommitSession`], [`SettleSessions`], [`ReadRecords`], [`WriteRecords`] and the [`InspectOutbox`] of
 //! sessions.
 //!
 //! - here: messages and views, stored together or not at all;
@@ -8,8 +8,8 @@ use futures::future::join;
 use messages::{Host, PartitionKey, SessionId, StoreError};
 use outbox::session::SessionStatus;
 use outbox::{
-    CommitOutcome, CommitSession, Entry, Owner, ReadRecords, ReadViews, SessionRecord, SettleSessions,
-    Settlement, SweepOutbox, WriteRecords,
+    CommitOutcome, CommitSession, Entry, InspectOutbox, Owner, ReadRecords, ReadViews, SessionRecord,
+    SettleSessions, Settlement, WriteRecords,
 };
 
 use crate::{CheckResult, outboxes, sample};
@@ -22,8 +22,8 @@ pub struct Ports<'a> {
     pub commit: &'a dyn CommitSession,
     /// Settles.
     pub settle: &'a dyn SettleSessions,
-    /// Sweeps.
-    pub sweep: &'a dyn SweepOutbox,
+    /// Sweeps, and reads single outboxes.
+    pub sweep: &'a dyn InspectOutbox,
     /// Reads the views that sessions write.
     pub views: &'a dyn ReadViews,
     /// Reads the records that they write.
@@ -36,7 +36,7 @@ pub struct Ports<'a> {
 
 impl<'a> Ports<'a> {
     /// Takes all ports from one store, except the sweep.
-    pub fn of<S>(store: &'a S, sweep: &'a dyn SweepOutbox, host: &'a dyn Host) -> Self
+    pub fn of<S>(store: &'a S, sweep: &'a dyn InspectOutbox, host: &'a dyn Host) -> Self
     where
         S: CommitSession + SettleSessions + ReadViews + ReadRecords + WriteRecords,
     {
@@ -192,9 +192,12 @@ pub async fn concurrent_commit_and_abandon_have_one_winner(ports: &Ports<'_>) ->
 pub async fn swept_entries_leave_the_record(ports: &Ports<'_>) -> CheckResult {
     let session = PreparedSession::new(ports, 3)?;
     session.commit(ports).await?;
+    let stored = ports.sweep.entries_of(Owner::Session(session.record.id)).await?;
+    assert_eq!(stored, session.record.entries.iter().cloned().map(Ok).collect::<Vec<_>>());
     let swept: Vec<_> = sweep(ports, &session).await?.into_iter().map(|entry| entry.id).collect();
     assert_eq!(swept, session.record.entries.iter().map(|entry| entry.id).collect::<Vec<_>>());
     assert!(!session.is_due(ports).await?);
+    assert_eq!(ports.sweep.entries_of(Owner::Session(session.record.id)).await?, []);
     assert_eq!(ports.settle.find(session.record.id).await?, SessionStatus::Committed);
     Ok(())
 }

@@ -117,6 +117,13 @@ pub trait InspectOutbox: SweepOutbox {
     /// Returns an error if the store is unavailable.
     async fn poisoned(&self, after: Option<&str>, limit: usize) -> Result<Vec<OutboxRecord>, StoreError>;
 
+    /// Returns the entries of one record, unreadable ones included; none if the record does not exist. Reads only this
+    /// record.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable.
+    async fn entries_of(&self, owner: Owner) -> Result<Vec<EntryResult>, StoreError>;
+
     /// Returns the store's query plan of [`SweepOutbox::due`], in a format of the store, with the name of the index.
     ///
     /// # Errors

@@ -20,7 +20,7 @@ use crate::Dynamo;
 use crate::error::MalformedItem;
 use crate::item::{self, Item, number, readable, text};
 use crate::listing::{Range, Scan};
-use crate::names::attributes::{CONTENT, DELETED, REVISION};
+use crate::names::attributes::{CONTENT, DELETED, KEY, REVISION};
 use crate::names::{LISTED, TIME, position, shard, shards, sortable};
 use crate::store::make_all;
 use crate::update::{Change, Knowledge};
@@ -73,6 +73,18 @@ fn decode(stored: &Item, doing: &str) -> Result<Option<Failure>, StoreError> {
     Ok(Some(Failure { revision: readable(revision(stored), doing)?, ..failure }))
 }
 
+/// Returns a failure of a list. An unreadable item is logged and skipped, so that it does not hide the others.
+fn listed(stored: &Item, doing: &str) -> Option<Failure> {
+    match decode(stored, doing) {
+        Ok(failure) => failure,
+        Err(error) => {
+            let (key, error) = (item::str_of(stored, KEY).unwrap_or_default(), error.chain());
+            tracing::error!(key, error, "a failure cannot be read and is not listed");
+            None
+        }
+    }
+}
+
 impl Dynamo {
     async fn change_failure(&self, change: &FailureChange) -> Result<bool, StoreError> {
         let (doing, key) = (format!("changing failure {}", change.id), key(change.id));
@@ -99,8 +111,7 @@ impl Dynamo {
 
     async fn select_by_ids(&self, selection: &Selection, doing: &str) -> Result<Vec<Failure>, StoreError> {
         let items = self.get_many(selection.ids.iter().map(|id| key(*id)), doing).await?;
-        let read = items.values().map(|item| decode(item, doing));
-        let mut found: Vec<Failure> = read.filter_map(Result::transpose).collect::<Result<_, _>>()?;
+        let mut found: Vec<Failure> = items.values().filter_map(|item| listed(item, doing)).collect();
         found.retain(|failure| selection.has(failure));
         found.sort_by_key(|failure| std::cmp::Reverse((failure.last_seen, failure.id)));
         Ok(found)
@@ -150,7 +161,7 @@ impl KeepFailures for Dynamo {
         let range = until.map_or_else(Range::all, |until| Range::all().until(until));
         let range =
             after.map_or(range.clone(), |after| range.before(&position(after.last_seen, after.id.as_uuid())));
-        let read = |item: &Item| Ok(decode(item, doing)?.filter(|failure| selection.has(failure)));
+        let read = |item: &Item| Ok(listed(item, doing).filter(|failure| selection.has(failure)));
         self.items(&scan, range, limit, doing, read).await
     }
 

@@ -7,7 +7,8 @@ use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use messages::{PartitionKey, SessionId, StoreError};
 use outbox::{
-    ClaimedEntries, InspectOutbox, OutboxRecord, Owner, Settlement, SweepOutbox, Unreadable, UnreadableAction,
+    ClaimedEntries, EntryResult, InspectOutbox, OutboxRecord, Owner, Settlement, SweepOutbox, Unreadable,
+    UnreadableAction,
 };
 use uuid::Uuid;
 
@@ -247,6 +248,12 @@ impl InspectOutbox for Outbox {
 
     async fn poisoned(&self, after: Option<&str>, limit: usize) -> Result<Vec<OutboxRecord>, StoreError> {
         self.listed(after, limit, true, &format!("listing exhausted entries of every {}", self.kind)).await
+    }
+
+    async fn entries_of(&self, owner: Owner) -> Result<Vec<EntryResult>, StoreError> {
+        let (doing, keys) = (format!("reading the outbox of {owner}"), BTreeSet::from([key(owner)]));
+        let records = self.records(&keys, false, &doing).await?;
+        Ok(records.into_iter().flat_map(|record| record.entries).collect())
     }
 
     /// DynamoDB has no query plans: a query names its index.

@@ -156,14 +156,14 @@ macro_rules! selected {
 }
 
 pub(crate) const SELECT: &str = selected!(
-    "revision, failure",
+    "id, revision, failure",
     ":fingerprint IS NULL",
-    "AND (last_seen, id) < (:last_seen, :id) ORDER BY last_seen DESC, id DESC LIMIT :limit"
+    "AND (last_seen, id) < (:last_seen, :id) ORDER BY last_seen DESC, id DESC"
 );
 pub(crate) const SELECT_CAUSE: &str = selected!(
-    "revision, failure",
+    "id, revision, failure",
     "fingerprint = :fingerprint",
-    "AND (last_seen, id) < (:last_seen, :id) ORDER BY last_seen DESC, id DESC LIMIT :limit"
+    "AND (last_seen, id) < (:last_seen, :id) ORDER BY last_seen DESC, id DESC"
 );
 pub(crate) const GROUPS: &str = selected!(
     "fingerprint, count(*) AS count, min(first_seen) AS first_seen, max(last_seen) AS last_seen,
@@ -211,11 +211,21 @@ fn select(
         ":ids": bound.ids,
         ":last_seen": last_seen,
         ":id": id,
-        ":limit": limit(max),
     })?;
     let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        found.push(read(row.get("revision")?, &row.get::<_, String>("failure")?)?);
+    // The index has the order of the list, so no more rows are read than needed. A limit in the statement would count
+    // unreadable failures too, and the page would look like the last one.
+    while found.len() < max
+        && let Some(row) = rows.next()?
+    {
+        match read(row.get("revision")?, &row.get::<_, String>("failure")?) {
+            Ok(failure) => found.push(failure),
+            Err(fault) if fault.is_of_value() => {
+                let failure_id: String = row.get("id")?;
+                tracing::error!(failure_id, error = %fault, "a failure cannot be read and is not listed");
+            }
+            Err(fault) => return Err(fault),
+        }
     }
     Ok(found)
 }

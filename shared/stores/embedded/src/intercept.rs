@@ -32,6 +32,8 @@ pub enum Call {
     OutboxPending,
     /// [`outbox::InspectOutbox::poisoned`].
     OutboxPoisoned,
+    /// [`outbox::InspectOutbox::entries_of`].
+    OutboxRead,
     /// [`outbox::InspectOutbox::plan`].
     OutboxPlan,
     /// [`outbox::WriteViews::write`].

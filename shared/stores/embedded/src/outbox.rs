@@ -96,6 +96,11 @@ impl InspectOutbox for Outbox {
         self.store.look(Call::OutboxPoisoned, doing, work).await
     }
 
+    async fn entries_of(&self, owner: Owner) -> Result<Vec<EntryResult>, StoreError> {
+        let doing = format!("reading the outbox of {owner}");
+        self.store.look(Call::OutboxRead, doing, move |db| of_record(db, owner)).await
+    }
+
     async fn plan(&self) -> Result<String, StoreError> {
         let doing = "explaining the query of due entries".to_owned();
         self.store.look(Call::OutboxPlan, doing, |db| Ok(explain(db, DUE)?)).await
@@ -335,13 +340,18 @@ pub(crate) fn cancel(db: &Connection, owner: Owner, ids: &[MessageId]) -> Result
 /// Returns the readable entries of a record's outbox in the order of their addition. Unreadable entries are left to the
 /// sweep and to operators: a writer names the entries that it changes.
 pub(crate) fn entries(db: &Connection, owner: Owner) -> Result<Vec<Entry>, Fault> {
+    Ok(of_record(db, owner)?.into_iter().flatten().collect())
+}
+
+/// Returns the entries of a record's outbox in the order of their addition.
+fn of_record(db: &Connection, owner: Owner) -> Result<Vec<EntryResult>, Fault> {
     let (kind, id) = key(owner);
     let mut statement =
         db.prepare_cached("SELECT * FROM outbox WHERE owner = ?1 AND owner_id = ?2 ORDER BY seq")?;
     let mut rows = statement.query(params![kind, id])?;
     let mut entries = Vec::new();
     while let Some(row) = rows.next()? {
-        entries.extend(stored(row)?.ok());
+        entries.push(stored(row)?);
     }
     Ok(entries)
 }

@@ -217,9 +217,30 @@ async fn select(
         filter.insert("$or", vec![doc! { LAST_SEEN: { "$lt": last_seen } }, same]);
     }
     let failures = mongo.collection(collections::FAILURE).await?;
-    let found = failures.find(filter).sort(doc! { LAST_SEEN: -1, ID: -1 }).limit(int(limit)).await?;
-    let found: Vec<Document> = found.try_collect().await?;
-    found.iter().map(decode).collect()
+    let mut wanted = limit;
+    loop {
+        let order = doc! { LAST_SEEN: -1, ID: -1 };
+        let found = failures.find(filter.clone()).sort(order).limit(int(wanted)).await?;
+        let found: Vec<Document> = found.try_collect().await?;
+        let is_last = found.len() < wanted;
+        let (mut readable, mut damaged) = (Vec::with_capacity(found.len()), Vec::new());
+        for stored in &found {
+            match decode(stored) {
+                Ok(failure) => readable.push(failure),
+                Err(error) => damaged.push(error),
+            }
+        }
+        // Damaged documents do not count: a short page would look like the last one.
+        if is_last || readable.len() >= limit {
+            readable.truncate(limit);
+            for error in damaged {
+                let error = error.of_system(mongo.system()).to_string();
+                tracing::error!(error, "a failure cannot be read and is not listed");
+            }
+            return Ok(readable);
+        }
+        wanted = limit.saturating_add(damaged.len());
+    }
 }
 
 async fn groups(mongo: &Mongo, selection: &Selection) -> Result<Vec<CauseGroup>, CallError> {

@@ -114,6 +114,11 @@ impl InspectOutbox for Outbox {
         self.mongo.call(doing, work).await
     }
 
+    async fn entries_of(&self, owner: Owner) -> Result<Vec<EntryResult>, StoreError> {
+        let doing = format!("reading the outbox of {owner}");
+        self.mongo.call(doing, entries_of(&self.mongo, self.collection, owner)).await
+    }
+
     async fn plan(&self) -> Result<String, StoreError> {
         let doing = format!("explaining the query for due entries in {}", self.name());
         self.mongo.call(doing, plan(&self.mongo, self.collection)).await
@@ -158,6 +163,21 @@ async fn listed(
         .limit(i64::try_from(limit).unwrap_or(i64::MAX))
         .await?;
     Ok(found.map_ok(|stored| shown(mongo, collection, &stored, is_shown)).try_collect().await?)
+}
+
+async fn entries_of(
+    mongo: &Mongo,
+    collection: &'static str,
+    owner: Owner,
+) -> Result<Vec<EntryResult>, CallError> {
+    let found = mongo
+        .collection(collection)
+        .await?
+        .find_one(doc! { record::ID: id(owner) })
+        .projection(doc! { record::ID: 1, record::OUTBOX: 1 })
+        .await?;
+    let record = found.map(|stored| shown(mongo, collection, &stored, |_| true));
+    Ok(record.map(|record| record.entries).unwrap_or_default())
 }
 
 fn shown(

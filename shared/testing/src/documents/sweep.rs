@@ -21,6 +21,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     expired_claim_is_taken_over(ports).await?;
     failed_entry_is_claimed_after_its_delay(ports).await?;
     each_record_is_listed_once_with_entries(ports).await?;
+    entries_of_one_record_are_read(ports).await?;
     several_records_are_claimed_and_settled(ports).await?;
     unreadable_entry_does_not_affect_others(ports).await?;
     settlement_requeues_a_poisoned_entry(ports).await
@@ -67,6 +68,23 @@ pub async fn each_record_is_listed_once_with_entries(ports: &Ports<'_>) -> Check
     let expected: Vec<(Owner, Vec<EntryResult>)> =
         expected.into_iter().map(|(owner, entries)| (owner, entries.into_iter().map(Ok).collect())).collect();
     assert_eq!(shown, expected);
+    Ok(())
+}
+
+/// They are read in any state, and without those of other records.
+pub async fn entries_of_one_record_are_read(ports: &Ports<'_>) -> CheckResult {
+    let now = sample::now(ports.host);
+    let entry = || sample::entry(ports.host, sample::partition(ports.host), now);
+    let poisoned = Entry { poisoned: true, error: Some("no".to_owned()), ..entry()? };
+    let claimed = Entry { claimed_until: Some(sample::later(now, 60)), ..entry()? };
+    let entries = vec![entry()?, poisoned, claimed];
+    ports.create(vec![entry()?]).await?;
+    let partition = ports.create(entries.clone()).await?;
+    let expected: Vec<EntryResult> = entries.into_iter().map(Ok).collect();
+    assert_eq!(ports.sweep.entries_of(Owner::Saga(partition)).await?, expected);
+    for without in [ports.create(Vec::new()).await?, sample::partition(ports.host)] {
+        assert_eq!(ports.sweep.entries_of(Owner::Saga(without)).await?, []);
+    }
     Ok(())
 }
 
@@ -252,7 +270,7 @@ pub async fn unreadable_entry_does_not_affect_others(ports: &Ports<'_>) -> Check
     ports.sweep.resolve_unreadable(&found.place, &UnreadableAction::Poison(found.why.clone())).await?;
     let later = sample::later(now, 600);
     assert_eq!(take(later).await?, (1, Vec::new()), "it is not looked for any more");
-    assert!(shown(ports, owner).await?.contains(&Err(found.clone())), "an operator sees it");
+    operator_finds(ports, owner, found).await?;
     ports.sweep.resolve_unreadable(&found.place, &UnreadableAction::Requeue(later)).await?;
     let again = take(sample::later(later, 1)).await?;
     assert_eq!(again, (0, vec![found.clone()]), "another release might read it");
@@ -260,6 +278,14 @@ pub async fn unreadable_entry_does_not_affect_others(ports: &Ports<'_>) -> Check
     let soon = take(sample::later(later, 2)).await?;
     assert_eq!(soon, (0, Vec::new()), "requeueing twice must not end the claim that was made in between");
     deleting_reaches_nothing_else(ports, &found.place, owner, good.id, entry()?).await
+}
+
+/// An operator finds it in the list of all outboxes and in the outbox of its record.
+async fn operator_finds(ports: &Ports<'_>, owner: Owner, entry: &outbox::Unreadable) -> CheckResult {
+    for stored in [shown(ports, owner).await?, ports.sweep.entries_of(owner).await?] {
+        assert!(stored.len() == 2 && stored.contains(&Err(entry.clone())), "{stored:?}");
+    }
+    Ok(())
 }
 
 /// Neither a neighbouring entry nor a later one is deleted, although a store may reuse a position.

@@ -90,6 +90,10 @@ macro_rules! outboxes {
                     .with(|world| world.listed(world.$all(), |entry| entry.poisoned, after, limit)))
             }
 
+            async fn entries_of(&self, owner: Owner) -> Result<Vec<EntryResult>, StoreError> {
+                Ok(self.0.universe.with(|world| world.entries_of(owner)))
+            }
+
             async fn plan(&self) -> Result<String, StoreError> {
                 Ok("in memory".to_owned())
             }
@@ -173,6 +177,12 @@ impl World {
             entries: outbox.iter().filter(|entry| is_shown(entry)).map(|entry| self.read(entry)).collect(),
         });
         listed.filter(|shown| !shown.entries.is_empty() && Some(&*shown.id) > after).take(limit).collect()
+    }
+
+    /// Returns the entries of a record as read by this version.
+    fn entries_of(&self, owner: Owner) -> Vec<EntryResult> {
+        let of_record = self.outboxes().filter(|(of, _)| *of == owner);
+        of_record.flat_map(|(_, outbox)| outbox).map(|entry| self.read(entry)).collect()
     }
 
     /// Returns an entry as read by this version.

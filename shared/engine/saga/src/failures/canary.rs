@@ -123,11 +123,8 @@ impl Failures {
                 document.map(|document| document.outbox).unwrap_or_default()
             }
             Owner::Session(_) => {
-                let is_owner = |record: &OutboxRecord| record.owner == Some(owner);
-                let Some(found) = self.record_with(true, is_owner).await? else {
-                    return Ok(Outcome::Waiting);
-                };
-                found.into_iter().flat_map(|record| record.entries).flatten().collect()
+                let stored = self.operator.outbox(owner).entries_of(owner).await?;
+                stored.into_iter().flatten().collect()
             }
         };
         Ok(match entries.iter().find(|found| found.id == entry) {

@@ -347,21 +347,15 @@ impl Failures {
         Ok(report)
     }
 
-    /// Returns the exhausted entries by owner and id.
-    pub(super) async fn poisoned(&self) -> Result<BTreeMap<(Owner, MessageId), Entry>, StoreError> {
-        let mut found = BTreeMap::new();
-        for of_sessions in [false, true] {
-            let mut after = None;
-            while let Some((page, last)) = poisoned(self.outbox(of_sessions), after.as_deref()).await? {
-                for (owner, stored) in page {
-                    if let (Some(owner), Ok(entry)) = (owner, stored) {
-                        found.insert((owner, entry.id), entry);
-                    }
-                }
-                after = Some(last);
-            }
-        }
-        Ok(found)
+    /// Returns an effect if it is still exhausted. Reads only the record that contains it: after an outage, many others
+    /// may be exhausted too.
+    pub(super) async fn exhausted(
+        &self,
+        owner: Owner,
+        entry: MessageId,
+    ) -> Result<Option<Entry>, StoreError> {
+        let entries = self.operator.outbox(owner).entries_of(owner).await?;
+        Ok(entries.into_iter().flatten().find(|found| found.id == entry && found.poisoned))
     }
 
     pub(super) fn outbox(&self, of_sessions: bool) -> &dyn InspectOutbox {

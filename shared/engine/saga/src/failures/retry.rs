@@ -15,7 +15,7 @@ use futures::{StreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
 use messages::store::chain;
 use messages::{Message, MessageId, Outgoing, PartitionKey, SendError, StoreError};
-use outbox::{Entry, Owner, UnreadableAction};
+use outbox::UnreadableAction;
 use uuid::Uuid;
 
 use super::canary::Outcome;
@@ -336,14 +336,12 @@ impl Failures {
         operation: &Operation,
         taken: Vec<Failure>,
     ) -> Result<StepOutcome, StoreError> {
-        let is_effect = |failure: &Failure| !matches!(failure.origin, Origin::DeadLetter { .. });
-        let poisoned = if taken.iter().any(is_effect) { self.poisoned().await? } else { BTreeMap::new() };
         // Retries of one partition at the same time would only block each other's claim.
         let outcomes = stream::iter(by_partition(taken))
             .map(async |failures| {
                 let mut done = Vec::with_capacity(failures.len());
                 for failure in failures {
-                    let outcome = self.retry_one(&failure, &poisoned).await;
+                    let outcome = self.retry_one(&failure).await;
                     done.push((failure, outcome));
                 }
                 stream::iter(done)
@@ -381,11 +379,7 @@ impl Failures {
         Ok(step)
     }
 
-    async fn retry_one(
-        &self,
-        failure: &Failure,
-        poisoned: &BTreeMap<(Owner, MessageId), Entry>,
-    ) -> Result<Readmission, Obstacle> {
+    async fn retry_one(&self, failure: &Failure) -> Result<Readmission, Obstacle> {
         match &failure.origin {
             Origin::DeadLetter { source, .. } => {
                 // The partition may have forgotten the message's token since; without it the message would be a
@@ -407,8 +401,8 @@ impl Failures {
                 Ok(Readmission::Granted)
             }
             // An entry that is no longer exhausted was requeued by an operator in the meantime.
-            Origin::Effect { owner, entry } => match poisoned.get(&(*owner, *entry)) {
-                Some(entry) => Ok(self.operator.try_requeue(*owner, entry).await?),
+            Origin::Effect { owner, entry } => match self.exhausted(*owner, *entry).await? {
+                Some(entry) => Ok(self.operator.try_requeue(*owner, &entry).await?),
                 None => Ok(Readmission::Granted),
             },
             Origin::Unreadable { place, of_sessions } => {
@@ -544,8 +538,8 @@ impl Failures {
         }
         match &failure.origin {
             Origin::DeadLetter { .. } => Ok(()),
-            Origin::Effect { owner, entry } => match self.poisoned().await?.get(&(*owner, *entry)) {
-                Some(entry) => self.operator.discard(*owner, entry).await,
+            Origin::Effect { owner, entry } => match self.exhausted(*owner, *entry).await? {
+                Some(entry) => self.operator.discard(*owner, &entry).await,
                 None => Ok(()),
             },
             Origin::Unreadable { place, of_sessions } => {

@@ -38,10 +38,11 @@ pub trait KeepFailures: Send + Sync {
     async fn change(&self, changes: &[Change]) -> Result<Vec<bool>, StoreError>;
 
     /// Returns up to `limit` failures of a selection after a cursor, the last seen first. Served by an index of status,
-    /// or of status and cause.
+    /// or of status and cause. A value that is not a failure is logged with its id and skipped. Only the last page has
+    /// fewer than `limit` failures.
     ///
     /// # Errors
-    /// As [`KeepFailures::failures`].
+    /// Returns an error if the store is unavailable.
     async fn select(
         &self,
         selection: &Selection,
@@ -49,10 +50,11 @@ pub trait KeepFailures: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Failure>, StoreError>;
 
-    /// Returns the causes of a selection, those with the most failures first, at most [`MAX_GROUPS`].
+    /// Returns the causes of a selection, those with the most failures first, at most [`MAX_GROUPS`]. The counts may
+    /// include values that are not failures.
     ///
     /// # Errors
-    /// As [`KeepFailures::failures`].
+    /// Returns an error if the store is unavailable.
     async fn groups(&self, selection: &Selection) -> Result<Vec<CauseGroup>, StoreError>;
 
     /// Returns an operation.

@@ -9,6 +9,7 @@ use imports::{PresignedPost, queues};
 use messages::{MessageId, PartitionKey, QueueSpec};
 use percent_encoding::percent_decode_str;
 use saga::Views;
+use saga::failures::FailureId;
 use testing::exports::Download;
 use testing::objects::{Upload, UploadOutcome};
 use testing::sample::Samples;
@@ -117,8 +118,18 @@ async fn ledger() -> TestResult {
 
 #[tokio::test]
 async fn failures() -> TestResult {
-    let Depot { store, host, folder: _folder } = Depot::new();
-    testing::failures::all(&testing::failures::Ports { store: &store, host: &*host }).await
+    let depot = Depot::new();
+    let damage = |failure: FailureId| {
+        let sql = "UPDATE failure SET failure = '{}' WHERE id = ?1";
+        let damaged = depot.database().execute(sql, [failure.to_string()]);
+        async move {
+            assert_eq!(damaged?, 1);
+            Ok(())
+        }
+        .boxed()
+    };
+    let Depot { store, host, .. } = &depot;
+    testing::failures::all(&testing::failures::Ports { store, host: &**host, damage: &damage }).await
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use messages::{MessageId, PartitionKey};
 use mongo::collections;
 use mongodb::bson::{Binary, Document, doc, spec::BinarySubtype};
 use saga::Views;
+use saga::failures::FailureId;
 use testing::sample::Samples;
 
 use super::{Scratch, TestResult};
@@ -105,7 +106,19 @@ async fn sessions_on(scratch: &Scratch) -> TestResult {
 
 async fn failures_on(scratch: &Scratch) -> TestResult {
     let store = &scratch.mongo;
-    testing::failures::all(&testing::failures::Ports { store, host: &SystemHost }).await
+    let failures = scratch.collection(collections::FAILURE);
+    let damage = |failure: FailureId| -> BoxFuture<'_, TestResult> {
+        let bytes = failure.as_uuid().as_bytes().to_vec();
+        let id = doc! { "_id": Binary { subtype: BinarySubtype::Uuid, bytes } };
+        let failures = failures.clone();
+        Box::pin(async move {
+            let damaged =
+                failures.update_one(id, doc! { "$set": { "Failure": { "state": "lost" } } }).await?;
+            assert_eq!(damaged.modified_count, 1);
+            Ok(())
+        })
+    };
+    testing::failures::all(&testing::failures::Ports { store, host: &SystemHost, damage: &damage }).await
 }
 
 async fn history_on(scratch: &Scratch) -> TestResult {

@@ -29,7 +29,7 @@ async fn suites_with(fate: Fate) -> TestResult {
         suites::documents_of(&store, table).await?;
         suites::sessions_of(&store).await?;
         suites::views_of(&store).await?;
-        suites::failures_of(&store).await?;
+        suites::failures_of(&store, table).await?;
         suites::history_of(&store).await?;
         assert!(proxy.faults().values().sum::<usize>() > 500, "{:?}", proxy.faults());
         Ok(())

@@ -10,18 +10,19 @@ use dynamo::{Dynamo, Settings};
 use futures::future::BoxFuture;
 use messages::{MessageId, PartitionKey};
 use saga::Views;
+use saga::failures::FailureId;
 use servers::TestResult;
 use servers::amazon::{Service, config};
 use testing::sample::Samples;
 
 use super::with_store;
 
-/// Changes an attribute of a document, without the ports.
-async fn damage(client: &Client, table: &str, partition: PartitionKey, change: &str, to: &str) -> TestResult {
+/// Changes an attribute of an item, without the ports.
+async fn damage(client: &Client, table: &str, key: String, change: &str, to: &str) -> TestResult {
     client
         .update_item()
         .table_name(table)
-        .key(KEY, AttributeValue::S(format!("saga#{partition}")))
+        .key(KEY, AttributeValue::S(key))
         .update_expression(format!("SET {change} = :to"))
         .condition_expression(format!("attribute_exists({KEY})"))
         .expression_attribute_values(":to", AttributeValue::S(to.to_owned()))
@@ -45,14 +46,15 @@ pub(super) async fn documents_of(store: &Dynamo, table: &str) -> TestResult {
     let sweep = store.saga_outbox();
     let lose = |partition: PartitionKey| -> BoxFuture<'_, TestResult> {
         let (client, table) = (client.clone(), table.to_owned());
-        Box::pin(async move { damage(&client, &table, partition, CONTENT, r#"{"status":"lost"}"#).await })
+        let key = format!("saga#{partition}");
+        Box::pin(async move { damage(&client, &table, key, CONTENT, r#"{"status":"lost"}"#).await })
     };
     let newer = |partition: PartitionKey, entry: MessageId| -> BoxFuture<'_, TestResult> {
         let (client, table) = (client.clone(), table.to_owned());
         Box::pin(async move {
             let index = index_of(&client, &table, partition, entry).await;
-            damage(&client, &table, partition, &format!("{OUTBOX}[{index}].{ENTRY}"), r#"{"kind":"webhook"}"#)
-                .await
+            let (key, entry) = (format!("saga#{partition}"), format!("{OUTBOX}[{index}].{ENTRY}"));
+            damage(&client, &table, key, &entry, r#"{"kind":"webhook"}"#).await
         })
     };
     let ports = testing::documents::Ports {
@@ -84,8 +86,14 @@ pub(super) async fn views_of(store: &Dynamo) -> TestResult {
     testing::views::all(&ports).await
 }
 
-pub(super) async fn failures_of(store: &Dynamo) -> TestResult {
-    testing::failures::all(&testing::failures::Ports { store, host: &SystemHost }).await
+pub(super) async fn failures_of(store: &Dynamo, table: &str) -> TestResult {
+    let client = Client::new(&config(Service::DynamoDb).await);
+    let lose = |failure: FailureId| -> BoxFuture<'_, TestResult> {
+        let (client, table, key) = (client.clone(), table.to_owned(), format!("failure#{failure}"));
+        Box::pin(async move { damage(&client, &table, key, CONTENT, r#"{"state":"lost"}"#).await })
+    };
+    let ports = testing::failures::Ports { store, host: &SystemHost, damage: &lose };
+    testing::failures::all(&ports).await
 }
 
 pub(super) async fn history_of(store: &Dynamo) -> TestResult {
@@ -109,7 +117,7 @@ async fn views() -> TestResult {
 
 #[tokio::test]
 async fn failures() -> TestResult {
-    with_store(|store| async move { failures_of(&store).await }).await
+    with_store(|store| async move { failures_of(&store, &store.settings().table).await }).await
 }
 
 #[tokio::test]
