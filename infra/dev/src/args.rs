@@ -169,6 +169,9 @@ pub(crate) struct BenchImport {
     /// Number of records in the file; with SQLite, a file with a quarter of them is imported first
     #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u32).range(4..))]
     pub(crate) records: u32,
+    /// Number of files among which the records are divided; more than one file is imported in one search, with SQLite
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) files: u32,
     /// The stores: SQLite, or a temporary database on MongoDB, for the studies only [default: $SEARCH_IMPORT_BACKEND,
     /// else embedded]
     #[arg(long, value_enum, value_name = "BACKEND")]

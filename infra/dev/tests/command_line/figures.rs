@@ -60,6 +60,7 @@ async fn every_duplicate_must_be_found_within_bound() {
 #[test]
 fn import_is_checked_against_its_bounds() {
     let row = import::Row {
+        files: 1,
         records: 100,
         file_bytes: 1_000,
         uploaded_s: 1.0,

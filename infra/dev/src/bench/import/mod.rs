@@ -1,9 +1,9 @@
 //! The time, memory and disk space of importing a large file, from the upload to the last duplicate mark.
 //!
-//! The built program imports a file into a temporary data directory like a user (`search-import import`), and the
-//! benchmark reads its progress from that directory.
+//! The built program imports one or more files into a temporary data directory like a user (`search-import import`), and
+//! the benchmark reads its progress from that directory.
 //!
-//! - [`measure`]: files of several sizes, one after the other;
+//! - [`measure`]: several numbers of records, one after the other;
 //! - [`in_database`]: the same studies on MongoDB;
 //! - [`records`]: the generated records.
 
@@ -43,11 +43,13 @@ const TIMEOUT: Duration = Duration::from_secs(3_600);
 /// The result of an import.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    /// The number of records in the file.
+    /// The number of records in the files.
     pub records: u64,
-    /// The size of the file in bytes.
+    /// The number of files.
+    pub files: u64,
+    /// The size of the files in bytes.
     pub file_bytes: u64,
-    /// The time from the start of the program until the file was uploaded, in seconds.
+    /// The time from the start of the program until the first file was uploaded, in seconds.
     pub uploaded_s: f64,
     /// The time until the last study was stored.
     pub stored_s: f64,
@@ -59,7 +61,7 @@ pub struct Row {
     pub stored_mib: Option<f64>,
     /// The peak memory of the whole import.
     pub marked_mib: Option<f64>,
-    /// The size of the stored upload in bytes.
+    /// The size of the stored uploads in bytes.
     pub object_bytes: u64,
     /// The size of the database in bytes.
     pub database_bytes: u64,
@@ -99,37 +101,55 @@ fn program(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     Ok(program)
 }
 
-/// Imports a file of each size, in data directories below `dir`.
+/// Imports records of each number, divided among `files`, in data directories below `dir`.
 ///
 /// # Errors
 /// Returns an error if the program fails or does not import everything.
-pub async fn measure(dir: &Path, given: Option<&Path>, sizes: &[u64]) -> anyhow::Result<Vec<Row>> {
+pub async fn measure(
+    dir: &Path,
+    given: Option<&Path>,
+    sizes: &[u64],
+    files: u64,
+) -> anyhow::Result<Vec<Row>> {
     let program = program(given)?;
     let mut rows = Vec::new();
     for records in sizes {
         let folder = tempfile::tempdir_in(dir)?;
-        let file = folder.path().join("studies.ris");
-        let mut to = BufWriter::new(File::create(&file)?);
-        let file_bytes = records::write(&mut to, 0..*records)?;
-        to.flush()?;
+        let uploads = Uploads::write(folder.path(), *records, files)?;
         let data = folder.path().join("data");
-        let importing = import(&program, &file, &data, *records, file_bytes);
+        let importing = import(&program, &uploads, &data);
         rows.push(tokio::time::timeout(TIMEOUT, importing).await.context("the import did not end")??);
     }
     Ok(rows)
 }
 
-async fn import(
-    program: &Path,
-    file: &Path,
-    data: &Path,
+/// The generated files.
+struct Uploads {
+    files: Vec<PathBuf>,
     records: u64,
-    file_bytes: u64,
-) -> anyhow::Result<Row> {
+    bytes: u64,
+}
+
+impl Uploads {
+    fn write(folder: &Path, records: u64, files: u64) -> anyhow::Result<Self> {
+        let mut uploads = Self { files: Vec::new(), records, bytes: 0 };
+        for number in 0..files {
+            let file = folder.join(format!("studies-{number}.ris"));
+            let mut to = BufWriter::new(File::create(&file)?);
+            uploads.bytes +=
+                records::write(&mut to, records * number / files..records * (number + 1) / files)?;
+            to.flush()?;
+            uploads.files.push(file);
+        }
+        Ok(uploads)
+    }
+}
+
+async fn import(program: &Path, uploads: &Uploads, data: &Path) -> anyhow::Result<Row> {
     let began = Instant::now();
     let mut child = Command::new(program)
         .arg("import")
-        .arg(file)
+        .args(&uploads.files)
         .args(["--json", "--data-dir"])
         .arg(data)
         .stdin(Stdio::null())
@@ -141,15 +161,16 @@ async fn import(
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        seen.poll(data, &child, began, file_bytes).await;
+        seen.poll(data, &child, began, uploads).await;
         tokio::time::sleep(POLL_INTERVAL).await;
     };
     let marked_s = began.elapsed().as_secs_f64();
     anyhow::ensure!(status.success(), "the import ended with {status}");
     let database = data.join("search-import.sqlite");
     Ok(Row {
-        records,
-        file_bytes,
+        records: uploads.records,
+        files: uploads.files.len() as u64,
+        file_bytes: uploads.bytes,
         // Events that were not observed happened between the last poll and the end.
         uploaded_s: seen.uploaded_s.unwrap_or(marked_s),
         stored_s: seen.stored_s.unwrap_or(marked_s),
@@ -178,7 +199,7 @@ struct ImportProgress {
 
 impl ImportProgress {
     /// Reads the progress. A failed read is ignored, because another one follows.
-    async fn poll(&mut self, data: &Path, child: &Child, began: Instant, file_bytes: u64) {
+    async fn poll(&mut self, data: &Path, child: &Child, began: Instant, uploads: &Uploads) {
         self.peak_mib = child.id().and_then(memory::peak_mib_of).or(self.peak_mib);
         self.log_bytes = self.log_bytes.max(log(data));
         if self.store.is_none() {
@@ -202,12 +223,14 @@ impl ImportProgress {
         let Some(search) = self.search else { return };
         if self.stored_s.is_none() {
             let progress = store.progress(search).await.unwrap_or_default();
-            if progress.first().is_some_and(|(_, progress)| progress.bytes >= file_bytes) {
+            if progress.iter().map(|(_, progress)| progress.bytes).sum::<u64>() >= uploads.bytes {
                 self.stored_s = Some(began.elapsed().as_secs_f64());
             }
             self.stored_mib = self.peak_mib;
         }
-        if self.listed_s.is_none() && store.parsed(search).await.is_ok_and(|files| !files.is_empty()) {
+        if self.listed_s.is_none()
+            && store.parsed(search).await.is_ok_and(|files| files.len() >= uploads.files.len())
+        {
             self.listed_s = Some(began.elapsed().as_secs_f64());
         }
     }

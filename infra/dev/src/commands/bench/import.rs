@@ -18,7 +18,8 @@ pub(super) async fn run(args: &BenchImport) -> anyhow::Result<bool> {
         return Ok(true);
     }
     let folder = folder(args.output.dir.as_ref())?;
-    let rows = import::measure(&folder, args.program.as_deref(), &[records / 4, records]).await?;
+    let files = u64::from(args.files);
+    let rows = import::measure(&folder, args.program.as_deref(), &[records / 4, records], files).await?;
     print(args.output.json, &rows, |rows| table(rows).to_string())?;
     Ok(rows.iter().all(Row::holds))
 }
@@ -44,7 +45,8 @@ fn table(rows: &[Row]) -> Table {
     table.load_style(UTF8_FULL_CONDENSED);
     table.set_header([
         "records",
-        "file, MB",
+        "files",
+        "files, MB",
         "uploaded, s",
         "stored, s",
         "listed, s",
@@ -56,7 +58,7 @@ fn table(rows: &[Row]) -> Table {
         "object, MB",
         "database, MB",
         "its log, MB",
-        "times the file",
+        "times the files",
         "",
     ]);
     let megabytes = |bytes: u64| format!("{:.0}", bytes as f64 / 1e6);
@@ -65,6 +67,7 @@ fn table(rows: &[Row]) -> Table {
     for row in rows {
         table.add_row([
             row.records.to_string(),
+            row.files.to_string(),
             megabytes(row.file_bytes),
             seconds(row.uploaded_s),
             seconds(row.stored_s),
