@@ -83,12 +83,21 @@ impl<'a> FieldResolver<'a> {
             self.dates.push(Value { rank: u8::MAX, ..value });
             return None;
         }
-        if value.tag.eq_ignore_ascii_case("month") {
-            let number = value.text.trim().parse().ok();
-            date.month = date.month.or(number.filter(|month| (1..=12).contains(month)));
-        }
-        if date.month.is_none() || self.month_day.is_some() {
-            return Some(value);
+        let number = value.text.trim().parse().ok();
+        let known = self.month_day.unwrap_or_default();
+        if value.tag.eq_ignore_ascii_case("day") {
+            date = Date { day: number.filter(|day| (1..=31).contains(day)), ..known };
+            if date.day.is_none() || known.day.is_some() {
+                return Some(value);
+            }
+        } else {
+            if value.tag.eq_ignore_ascii_case("month") {
+                date.month = date.month.or(number.filter(|month| (1..=12).contains(month)));
+            }
+            if date.month.is_none() || known.month.is_some() {
+                return Some(value);
+            }
+            date.day = date.day.or(known.day);
         }
         self.month_day = Some(date);
         None
@@ -189,7 +198,9 @@ fn choose_date<'a>(mut values: Vec<Value<'a>>, month_day: Option<Date>, left: &m
     let mut settled = Date::default();
     // Month and day in their own tag belong to the preferred year, unlike the date of an earlier publication online.
     let complete = |settled: &mut Date| {
-        if let (Some(_), None, Some(Date { month, day, .. })) = (settled.year, settled.month, month_day) {
+        if let (Some(_), None, Some(Date { month: month @ Some(_), day, .. })) =
+            (settled.year, settled.month, month_day)
+        {
             (settled.month, settled.day) = (month, day);
         }
     };

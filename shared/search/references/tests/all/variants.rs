@@ -100,9 +100,20 @@ fn keywords_of_chinese_are_separated_by_commas() {
 
 #[test]
 fn month_column_completes_year() {
-    for (month, date) in [("5", Some("2020-05")), ("May", Some("2020-05")), ("0", None), ("", None)] {
-        let found = references(&format!("title,day,month,year\nTests,0,{month},2020\n")).remove(0);
-        assert_eq!((found.year, found.date.as_deref()), (Some(2020), date), "{month}");
+    for (day, month, date) in [
+        ("", "5", Some("2020-05")),
+        ("0", "May", Some("2020-05")),
+        ("17", "5", Some("2020-05-17")),
+        ("17", "0", None),
+        ("", "", None),
+    ] {
+        for table in [
+            format!("title,day,month,year\nTests,{day},{month},2020\n"),
+            format!("title,year,month,day\nTests,2020,{month},{day}\n"),
+        ] {
+            let found = references(&table).remove(0);
+            assert_eq!((found.year, found.date.as_deref()), (Some(2020), date), "{table}");
+        }
     }
 }
 

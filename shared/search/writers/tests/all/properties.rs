@@ -141,7 +141,6 @@ proptest! {
                     (found.r#type, wanted.r#type) = (None, None);
                 }
                 if format == Format::Rayyan {
-                    wanted.date = None;
                     found.authors.clone_from(&wanted.authors);
                 }
                 // Derived from the pages.
