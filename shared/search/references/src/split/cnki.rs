@@ -81,7 +81,7 @@ pub(crate) fn is_type_line(line: &[u8]) -> bool {
             let name = SOURCE.iter().find_map(|name| line.get(FIRST.len()..)?.strip_prefix(*name));
             name.is_none_or(|rest| !matches!(rest.first(), Some(b',' | b';' | b'\t' | b'"')))
         }
-        LineRole::Title => begins_with(line, &TITLE),
+        LineRole::Title(_) => begins_with(line, &TITLE),
         role => matches!(role, LineRole::Type | LineRole::Number),
     }
 }
@@ -109,10 +109,10 @@ fn kind(line: &[u8]) -> LineRole {
         }
         Some(b'S') if is_source() => LineRole::UntypedStart,
         Some(0xE3 | 0xA1 | 0x81) if begins_with(line, &NUMBER) => LineRole::Number,
-        Some(0xE3 | 0xA1 | 0x81) if begins_with(line, &TITLE) => LineRole::Title,
+        Some(0xE3 | 0xA1 | 0x81) if begins_with(line, &TITLE) => LineRole::Title(0),
         Some(0xE3 | 0xA1 | 0x81) if begins_with(line, &BRACKET) => LineRole::Field,
         Some(b'0'..=b'9') if line.len() < TAG_PREFIX - MARK_LENGTH && is_number(line) => LineRole::Field,
-        Some(b'T') if begins_with(line, &CNKI_TITLE) => LineRole::Title,
+        Some(b'T') if begins_with(line, &CNKI_TITLE) => LineRole::Title(0),
         Some(first) if first.is_ascii_alphabetic() && is_cnki_field(line) => LineRole::Field,
         _ => LineRole::Other,
     }
@@ -124,10 +124,10 @@ pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
     let begins_next = |open: &OpenRecord, kind| match kind {
         LineRole::Type | LineRole::Number => true,
         LineRole::UntypedStart => open.began != LineRole::Type,
-        LineRole::Title => open.began == LineRole::Title,
+        LineRole::Title(_) => open.began == kind,
         _ => false,
     };
-    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit)
+    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next, has_similar_text: false }, limit)
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub(crate) fn begins(line: &[u8], after: &str) -> bool {
 fn kind(line: &[u8]) -> LineRole {
     match unmarked(line) {
         line if line.starts_with(FIRST) => LineRole::Type,
-        line if line.starts_with(TITLE) => LineRole::Title,
+        line if line.starts_with(TITLE) => LineRole::Title(0),
         line if SECOND.iter().any(|name| line.starts_with(name.as_bytes())) => LineRole::Field,
         _ => LineRole::Other,
     }
@@ -39,7 +39,7 @@ fn kind(line: &[u8]) -> LineRole {
 
 /// Splits texts of EndNote.
 pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
-    TaggedSplitter::by_type(kind, TAG_PREFIX, limit)
+    TaggedSplitter::by_type(kind, TAG_PREFIX, limit).with_similar_text()
 }
 
 #[cfg(test)]
@@ -54,8 +54,10 @@ mod tests {
             cut(&mut splitter(1000), text),
             ["Reference Type:  Book\nTitle: a\n\nmore", "Reference Type:  Book\nTitle: b"]
         );
-        let text = "Reference Type: Book\nTitle: a\n\n\nRecord Number: 2\nTitle: b\n";
-        let records = ["Reference Type: Book\nTitle: a", "Record Number: 2\nTitle: b"];
+        let text =
+            "Reference Type: Book\nTitle: a\nAbstract: b\n\nTitle: c\n\n\nRecord Number: 2\nTitle: b\n";
+        let records =
+            ["Reference Type: Book\nTitle: a\nAbstract: b\n\nTitle: c", "Record Number: 2\nTitle: b"];
         assert_eq!(cut(&mut splitter(1000), text), records);
         assert!(begins(b"Reference Type: Book", "\r\nAuthor: a"));
         assert!(!begins(b"Reference Type: Book", "\nis a heading") && !begins(b"Type: Book", "\nAuthor: a"));

@@ -17,7 +17,7 @@ fn kind(line: &[u8]) -> LineRole {
     match unmarked(line).get(..5) {
         Some(b"PMID-") => LineRole::Type,
         Some(b"PMC -" | b"OWN -" | b"STAT-" | b"UI  -") => LineRole::UntypedStart,
-        Some(b"TI  -") => LineRole::Title,
+        Some(b"TI  -") => LineRole::Title(0),
         _ if tagged(unmarked(line)).is_some() => LineRole::Tag,
         _ => LineRole::Other,
     }
@@ -59,7 +59,7 @@ pub(crate) fn is_first_line(line: &[u8]) -> bool {
 
 /// Splits nbib files.
 pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
-    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit)
+    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next, has_similar_text: false }, limit)
 }
 
 #[cfg(test)]

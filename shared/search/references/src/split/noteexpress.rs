@@ -30,7 +30,7 @@ pub(crate) fn is_type_line(line: &[u8]) -> bool {
 fn kind(line: &[u8]) -> LineRole {
     match unmarked(line) {
         line if line.starts_with(FIRST) => LineRole::Type,
-        line if line.starts_with(TITLE) => LineRole::Title,
+        line if line.starts_with(TITLE) => LineRole::Title(0),
         [b'{', b'A'..=b'Z', ..] => LineRole::Field,
         _ => LineRole::Other,
     }

@@ -54,7 +54,7 @@ fn splitter(
     begins_next: fn(&OpenRecord, LineRole) -> bool,
     limit: usize,
 ) -> TaggedSplitter {
-    TaggedSplitter::new(LineRules { kind, prefix: PREFIX, begins_next }, limit)
+    TaggedSplitter::new(LineRules { kind, prefix: PREFIX, begins_next, has_similar_text: false }, limit)
 }
 
 fn typed(is_type: bool) -> LineRole {
@@ -71,7 +71,7 @@ fn ovid_kind(line: &[u8]) -> LineRole {
     };
     match front(line) {
         line if line.len() + MARK_LENGTH >= PREFIX => LineRole::Other,
-        line if matches!(line.trim_ascii_end(), b"Title" | b"TI") => LineRole::Title,
+        line if matches!(line.trim_ascii_end(), b"Title" | b"TI") => LineRole::Title(0),
         line @ [b'A'..=b'Z', ..] if is_name(line.trim_ascii_end()) => LineRole::Field,
         _ => LineRole::Other,
     }
@@ -81,7 +81,7 @@ fn ovid_kind(line: &[u8]) -> LineRole {
 fn cochrane_kind(line: &[u8]) -> LineRole {
     match front(line) {
         line if is_cochrane(line) => LineRole::Type,
-        [b'T', b'I', b':', ..] => LineRole::Title,
+        [b'T', b'I', b':', ..] => LineRole::Title(0),
         [b'A'..=b'Z', b'A'..=b'Z', b':', ..] | [b'A'..=b'Z', b'A'..=b'Z', b'A'..=b'Z', b':', ..] => {
             LineRole::Field
         }

@@ -66,9 +66,10 @@ fn kind(line: &[u8]) -> LineRole {
     let value = value.trim_ascii_start();
     match name {
         b"RT " if KINDS.iter().any(|kind| value.starts_with(kind)) => LineRole::Type,
-        // A paragraph may begin with `T1 weighted`.
-        b"T1 " if value.first().is_some_and(|first| !first.is_ascii_lowercase()) => LineRole::Title,
-        b"RT " | b"T1 " => LineRole::Other,
+        b"RT " => LineRole::Other,
+        // A line may begin with `T1 weighted`, a paragraph also with `T1 N0 M0`.
+        b"T1 " if value.starts_with(b"weighted") => LineRole::Other,
+        b"T1 " => LineRole::Title(0),
         &[first, second, b' '] if TAGS.iter().any(|tag| tag.as_bytes() == [first, second]) => LineRole::Field,
         _ => LineRole::Other,
     }
@@ -81,7 +82,7 @@ pub(crate) fn is_type_line(line: &[u8]) -> bool {
 
 /// Splits RefWorks' tagged files.
 pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
-    TaggedSplitter::by_type(kind, TAG_PREFIX, limit)
+    TaggedSplitter::by_type(kind, TAG_PREFIX, limit).with_similar_text()
 }
 
 #[cfg(test)]
@@ -94,8 +95,8 @@ mod tests {
         let text = "RT Journal Article\nT1 a\nAB b\n\nRT was measured\n\nRT Dissertation/Thesis\nT1 c\n";
         let records = ["RT Journal Article\nT1 a\nAB b\n\nRT was measured", "RT Dissertation/Thesis\nT1 c"];
         assert_eq!(cut(&mut splitter(1000), text), records);
-        let text = "RT Book\nT1 First\nAB b\n\nT1 weighted\n\nA1 Roe\nT1 Second\n";
-        let records = ["RT Book\nT1 First\nAB b\n\nT1 weighted", "A1 Roe\nT1 Second"];
+        let text = "RT Book\nT1 First\nAB b\n\nT1 N0 M0\n\nA1 Roe\nT1 Second\n";
+        let records = ["RT Book\nT1 First\nAB b\n\nT1 N0 M0", "A1 Roe\nT1 Second"];
         assert_eq!(cut(&mut splitter(1000), text), records);
         assert_eq!(tag("T1 a"), Some(("T1", 3)));
         assert_eq!(tag("vo 5"), Some(("VO", 3)));

@@ -15,7 +15,7 @@ use super::{
 const MAX_INDENT: usize = 16;
 /// The number of bytes that determine whether a line has a tag.
 const TAG_PREFIX: usize = MARK_LENGTH + MAX_INDENT + 24;
-/// The tags of titles. A record has one of them, once.
+/// The tags of titles. A record has each of them at most once.
 const TITLES: [&[u8; 2]; 2] = [b"TI", b"T1"];
 /// Tags that begin a record without `TY`.
 const UNTYPED_STARTS: [&[u8; 2]; 7] = [b"TI", b"T1", b"AU", b"A1", b"DO", b"AB", b"N2"];
@@ -183,7 +183,7 @@ fn kind(line: &[u8]) -> LineRole {
         Some((name, _)) if &name == b"TY" => LineRole::Type,
         // A file without a line break at its end may be followed by another one on the same line.
         Some((name, _)) if &name == b"ER" => LineRole::End,
-        Some((name, _)) if TITLES.contains(&&name) => LineRole::Title,
+        Some((name, _)) if TITLES.contains(&&name) => LineRole::Title(name[1]),
         Some((name, _)) if UNTYPED_STARTS.contains(&&name) => LineRole::UntypedStart,
         Some((name, _)) if SINGLE_BLANK.contains(&&name) => LineRole::Field,
         _ => LineRole::Other,
@@ -279,7 +279,10 @@ pub(crate) fn is_loose(text: &str) -> bool {
 
 /// Splits RIS files with other blanks and dashes.
 pub(crate) fn loose_splitter(limit: usize) -> TaggedSplitter {
-    TaggedSplitter::new(LineRules { kind: loose_kind, prefix: LOOSE_PREFIX, begins_next }, limit)
+    TaggedSplitter::new(
+        LineRules { kind: loose_kind, prefix: LOOSE_PREFIX, begins_next, has_similar_text: false },
+        limit,
+    )
 }
 
 // Some programs sort the tags, so that `TY` is in the middle of a record, and others repeat it.
@@ -290,7 +293,8 @@ fn begins_next(open: &OpenRecord, kind: LineRole) -> bool {
 /// Splits RIS files.
 pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
     let elements = LineElements { length: line_elements, lookahead: MAX_ELEMENTS + MAX_ELEMENT + TAG_PREFIX };
-    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit).with_elements(elements)
+    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next, has_similar_text: false }, limit)
+        .with_elements(elements)
 }
 
 #[cfg(test)]
@@ -342,6 +346,7 @@ mod tests {
             "TY  - A\n\nAU  - Roe\nTI  - a\nTI  - b\n",
             "TY  - A\nTI  - a\n\nAB  - b\n\nparagraph\nTI  - c\n",
             "TY  - A\n\nTI  - a\n\nT1  - a\n\nER  - \n",
+            "TY  - A\nTI  - a\nAB  - b\n\nc\n\nKW  - d\nT1  - a\nER  - \n",
         ] {
             assert_eq!(records(text).len(), 1, "{text}");
         }

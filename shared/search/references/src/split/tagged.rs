@@ -20,8 +20,8 @@ pub(crate) enum LineRole {
     End,
     /// Begins a record if none is open: its first line is missing.
     UntypedStart,
-    /// Like [`LineRole::UntypedStart`]. Every record should have exactly one such line.
-    Title,
+    /// Like [`LineRole::UntypedStart`]. Every record should have exactly one such line with this last byte of its tag.
+    Title(u8),
     /// Begins a record if none is open, and has no other meaning.
     Tag,
     /// Begins a record if none is open, but only if another line that begins one follows before a blank line.
@@ -39,6 +39,8 @@ pub(crate) struct LineRules {
     pub(crate) prefix: usize,
     /// Returns `true` if a line of a role ends the open record and begins the next.
     pub(crate) begins_next: fn(&OpenRecord, LineRole) -> bool,
+    /// `true` if a paragraph of a value may begin like a title.
+    pub(crate) has_similar_text: bool,
 }
 
 /// The splitter of formats whose records begin and end at tags.
@@ -64,8 +66,8 @@ pub(crate) struct OpenRecord {
     pub(crate) filled: bool,
     /// `true` if all its lines so far are those of [`LineRole::Field`] and without a role.
     is_uncertain: bool,
-    /// `true` if it has a title.
-    has_title: bool,
+    /// Its first title.
+    title: Option<LineRole>,
     /// The last blank lines, if they follow the title and precede a line with a tag.
     gap: Option<Gap>,
     /// The number of blank lines directly before the current line.
@@ -91,7 +93,7 @@ impl OpenRecord {
             typed: false,
             filled: false,
             is_uncertain: began == LineRole::Field,
-            has_title: false,
+            title: None,
             gap: None,
             blanks: 0,
             is_spaced: false,
@@ -104,7 +106,7 @@ impl OpenRecord {
             return self.gap;
         }
         let gap = Gap { before: self.last, after: at };
-        (self.has_title && !matches!(kind, LineRole::End | LineRole::Other)).then_some(gap)
+        (self.title.is_some() && !matches!(kind, LineRole::End | LineRole::Other)).then_some(gap)
     }
 
     /// Adds a complete line, whose last text ends at `last`.
@@ -118,7 +120,7 @@ impl OpenRecord {
         self.typed |= kind == LineRole::Type;
         self.filled |= kind != LineRole::Type;
         self.is_uncertain &= matches!(kind, LineRole::Field | LineRole::Other);
-        self.has_title |= kind == LineRole::Title;
+        self.title = self.title.or(Some(kind).filter(|kind| matches!(kind, LineRole::Title(_))));
         self.blanks = 0;
         self.last = last;
     }
@@ -129,7 +131,13 @@ impl TaggedSplitter {
     /// another record is open.
     pub(crate) fn by_type(kind: fn(&[u8]) -> LineRole, prefix: usize, limit: usize) -> Self {
         let begins_next = |_: &_, kind| kind == LineRole::Type;
-        Self::new(LineRules { kind, prefix, begins_next }, limit)
+        Self::new(LineRules { kind, prefix, begins_next, has_similar_text: false }, limit)
+    }
+
+    /// Ignores titles directly behind a blank line, because a paragraph of a value may begin like a title.
+    pub(crate) fn with_similar_text(mut self) -> Self {
+        self.rules.has_similar_text = true;
+        self
     }
 
     pub(crate) fn new(rules: LineRules, limit: usize) -> Self {
@@ -158,6 +166,10 @@ impl TaggedSplitter {
         }
     }
 
+    fn is_similar_text(&self) -> bool {
+        self.rules.has_similar_text && self.open.is_some_and(|open| open.blanks > 0)
+    }
+
     /// The gap before a record that the current line begins, or that it shows to have begun in a line before it.
     fn begins(&self, kind: LineRole) -> Option<Gap> {
         let at = self.lines.at;
@@ -165,7 +177,7 @@ impl TaggedSplitter {
             // The line that opened the record, which is checked again because it is complete now.
             Some(open) if open.start == at => None,
             Some(open) if (self.rules.begins_next)(open, kind) => Some(Gap { before: open.last, after: at }),
-            Some(open) if kind == LineRole::Title => open.gap_before(at, kind),
+            Some(open) if open.title == Some(kind) => open.gap_before(at, kind),
             Some(_) => None,
             None => {
                 (!matches!(kind, LineRole::End | LineRole::Other)).then_some(Gap { before: at, after: at })
@@ -186,7 +198,10 @@ impl Splitter for TaggedSplitter {
                 None if text.len() >= self.rules.prefix => &tail[at..at + self.rules.prefix],
                 None => return self.rest(tail, end),
             };
-            let kind = (self.rules.kind)(judged);
+            let kind = match (self.rules.kind)(judged) {
+                LineRole::Title(_) if self.is_similar_text() => LineRole::Other,
+                kind => kind,
+            };
             if let Some(gap) = self.begins(kind) {
                 if let Some(open) = self.open {
                     return self.found(OpenRecord { last: gap.before, ..open }, gap.after);

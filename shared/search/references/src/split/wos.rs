@@ -43,7 +43,7 @@ fn kind(line: &[u8]) -> LineRole {
     let line = unmarked(line);
     match tag(line) {
         Some((name, value)) if &name == b"ER" && line[value..].trim_ascii().is_empty() => LineRole::End,
-        Some((name, _)) if &name == TITLE => LineRole::Title,
+        Some((name, _)) if &name == TITLE => LineRole::Title(0),
         Some((name, _)) if UNTYPED_STARTS.contains(&&name) => LineRole::UntypedStart,
         _ => LineRole::Other,
     }

@@ -107,7 +107,7 @@ const WRITERS: [Writer; 30] = [
     Writer {
         format: "RefWorks",
         begin: "",
-        record: |title, _| format!("RT Journal Article\nT1 {title}\nA1 Roe,A.\nYR 2020"),
+        record: |title, _| format!("RT Journal Article\nA1 Roe,A.\nT1 {title}\nYR 2020"),
         between: "\n\n",
         end: "",
     },
