@@ -25,6 +25,9 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
     // A row has fewer cells than bytes, however many columns the header declares.
     let mut row: Vec<Cow<'_, str>> = Vec::with_capacity(width.min(text.len() + 1));
     row.extend(cells(text, header.delimiter.byte(), header.quotes));
+    if let Some(inner) = whole_row(&row, header) {
+        row = inner;
+    }
     if row.iter().skip(width).any(|cell| !tidy::is_blank(cell)) {
         let found = row.len();
         return Err(format!(
@@ -68,6 +71,21 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
         complete_numbers(&mut reference, found.volume, found.issue, found.pages);
     }
     Ok(reference)
+}
+
+/// The cells of a row that is one quoted cell. A spreadsheet with another delimiter writes rows with quotation marks like
+/// this.
+fn whole_row<'a>(row: &[Cow<'_, str>], header: &Header) -> Option<Vec<Cow<'a, str>>> {
+    let (first, others) = row.split_first()?;
+    let is_alone = header.columns.len() > 1 && others.iter().all(|cell| tidy::is_blank(cell));
+    if !is_alone || !first.contains(',') {
+        return None;
+    }
+    spend(first.len());
+    let inner =
+        cells(first, b',', true).map(|cell| Cow::Owned(cell.into_owned())).take(header.columns.len() + 1);
+    let inner: Vec<_> = inner.collect();
+    (inner.len() == header.columns.len()).then_some(inner)
 }
 
 /// Reads a record with one row per field: the name, and one or more values.

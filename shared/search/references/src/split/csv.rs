@@ -2,9 +2,9 @@
 //!
 //! The rules are those of RFC 4180, and the same as for reading a row (module `read`): a quote opens a quoted cell only
 //! at the start, `""` inside quotes is a quote, and quoted cells may contain line breaks. Blank rows, which
-//! spreadsheets leave at the end, are not records, and neither are rows above the header. Behind a row with more
-//! cells, a row that ends after its first cell is text between or below tables. It is skipped, or quarantined if it could
-//! be a title. Web of Science does not quote: its titles may begin with a quote.
+//! spreadsheets leave at the end, are not records, and neither are rows above the header. A row whose only cell
+//! with text is the first one is skipped if it is a remark, such as `Total records: 2` or a line of a search strategy. Web
+//! of Science does not quote: its titles may begin with a quote.
 
 use memchr::{memchr, memchr_iter, memchr3};
 
@@ -14,11 +14,18 @@ use crate::{
     table::header::{has_quotes, is_header, is_separator_line, known_columns},
 };
 
-/// The reason for a row of text.
-const LONE_CELL: &str = "this row ends after its first cell, unlike others, so it is text and not a record";
-/// The minimum number of words of a title without other cells.
-const TITLE_WORDS: usize = 3;
-/// The minimum number of columns of a table in which such a row is text.
+/// The first words of remarks, in lower case, before a colon.
+#[rustfmt::skip]
+const REMARKS: [&[u8]; 24] = [
+    b"total", b"records", b"results", b"hits", b"search", b"query", b"strategy", b"database", b"databases", b"source",
+    b"provider", b"content", b"exported", b"export", b"downloaded", b"date", b"note", b"notes", b"from", b"to", b"subject",
+    b"sent", b"copyright", b"limits",
+];
+/// The maximum number of words before the colon of a remark.
+const MAX_NAME_WORDS: usize = 3;
+/// Longest remark that is inspected.
+const MAX_REMARK: usize = 400;
+/// The minimum number of columns of a table with remarks.
 const MIN_COLUMNS: usize = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,8 +51,6 @@ pub(crate) struct Csv {
     header_delimiters: usize,
     /// The number of delimiters in the row so far, outside of quotes.
     delimiters: usize,
-    /// `true` if a row below the header has more cells than the first one.
-    has_cells: bool,
     /// `true` if text follows a closing quote in the row.
     is_irregular: bool,
     /// `true` if the quotation mark of the last row may have been closed by one of another file.
@@ -76,7 +81,6 @@ impl Csv {
             header,
             header_delimiters: 0,
             delimiters: 0,
-            has_cells: false,
             is_irregular: false,
             lacks_end: false,
         }
@@ -134,29 +138,24 @@ impl Csv {
             }
             HeaderState::Found(_) | HeaderState::None => {}
         }
-        let is_short = delimiters < self.header_delimiters && self.header_delimiters + 1 >= MIN_COLUMNS;
-        let is_lone = is_short && self.ends_after_first_cell(row, delimiters);
-        self.has_cells |= !is_lone;
-        if !is_lone || !self.has_cells || fault.is_some() {
-            return Step::Found { record: 0..stop, consumed: next, fault };
+        if fault.is_none() && self.header_delimiters + 1 >= MIN_COLUMNS && self.is_remark(row, delimiters) {
+            return Step::Skip { consumed: next };
         }
-        match is_title(row) {
-            true => Step::Found { record: 0..stop, consumed: next, fault: Some(LONE_CELL) },
-            false => Step::Skip { consumed: next },
-        }
+        Step::Found { record: 0..stop, consumed: next, fault }
     }
 
-    /// Returns `true` for a row whose delimiters are all at its end.
-    fn ends_after_first_cell(&self, row: &[u8], delimiters: usize) -> bool {
+    /// Returns `true` for a row whose delimiters are all at its end, behind a remark.
+    fn is_remark(&self, row: &[u8], delimiters: usize) -> bool {
         let delimiter = self.delimiter.byte();
-        let ends = row.iter().rev().take_while(|byte| **byte == delimiter || byte.is_ascii_whitespace());
-        ends.filter(|byte| **byte == delimiter).count() == delimiters
+        let is_end = |byte: &&u8| **byte == delimiter || byte.is_ascii_whitespace();
+        let end = row.iter().rev().take_while(is_end).count();
+        let at_end = memchr_iter(delimiter, &row[row.len() - end..]).count();
+        at_end == delimiters && is_remark(&row[..row.len() - end])
     }
 
     fn set_header(&mut self, header: Vec<u8>) {
         self.quotes = has_quotes(&header, self.delimiter);
         self.header_delimiters = memchr_iter(self.delimiter.byte(), &header).count();
-        self.has_cells = false;
         self.header = HeaderState::Found(header);
     }
 
@@ -175,21 +174,41 @@ impl Csv {
     }
 }
 
-/// Returns `true` if a text could be a title, unlike `Total records: 2` or the lines of a search strategy. Other scripts
-/// do not separate words by blanks.
-fn is_title(text: &[u8]) -> bool {
-    let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || !byte.is_ascii();
-    let words = || text.split(u8::is_ascii_whitespace).filter(|word| word.iter().any(is_letter));
-    let is_named = words().take(TITLE_WORDS).any(|word| word.ends_with(b":"));
-    let other = text.iter().filter(|byte| !byte.is_ascii()).count();
-    !is_named && words().count() + other / 2 >= TITLE_WORDS
+/// Returns `true` for `Total records: 2`, `12     zinc.mp. (345)`, a line without letters and digits, and the like. Any
+/// other text may be a title.
+fn is_remark(text: &[u8]) -> bool {
+    let text = text.trim_ascii();
+    let text =
+        text.strip_prefix(b"\"").map_or(text, |rest| rest.strip_suffix(b"\"").unwrap_or(rest)).trim_ascii();
+    if text.len() > MAX_REMARK {
+        return false;
+    }
+    let is_rule = !text.iter().any(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii());
+    is_rule || is_named_remark(text) || is_search_line(text) || text.starts_with("©".as_bytes())
+}
+
+/// Returns `true` for `Total records: 2`.
+fn is_named_remark(text: &[u8]) -> bool {
+    let Some(colon) = memchr(b':', text) else { return false };
+    let mut words = text[..colon].split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let first = words.next().map(<[u8]>::to_ascii_lowercase).unwrap_or_default();
+    REMARKS.contains(&first.as_slice()) && words.count() < MAX_NAME_WORDS
+}
+
+/// Returns `true` for a line of a search strategy with the number of its results: `12     zinc.mp. (345)`.
+fn is_search_line(text: &[u8]) -> bool {
+    let begins = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let results = text.strip_suffix(b")").and_then(|text| Some(&text[memchr::memrchr(b'(', text)? + 1..]));
+    begins > 0
+        && text.get(begins).is_some_and(|next| matches!(next, b' ' | b'.' | b'\t'))
+        && results.is_some_and(|results| !results.is_empty() && results.iter().all(u8::is_ascii_digit))
 }
 
 impl Splitter for Csv {
     fn saved_state(&self) -> Option<Vec<Vec<u8>>> {
         match &self.header {
             HeaderState::Header { .. } => None,
-            HeaderState::Found(header) => Some(vec![header.clone(), vec![u8::from(self.has_cells)]]),
+            HeaderState::Found(header) => Some(vec![header.clone()]),
             HeaderState::None => Some(Vec::new()),
         }
     }
@@ -203,10 +222,8 @@ impl Splitter for Csv {
     }
 
     fn restore_state(&mut self, carried: Vec<Vec<u8>>) {
-        let mut carried = carried.into_iter();
-        if let Some(header) = carried.next() {
+        if let Some(header) = carried.into_iter().next() {
             self.set_header(header);
-            self.has_cells = carried.next().is_some_and(|cells| cells == [1]);
         }
     }
 
@@ -298,17 +315,31 @@ mod tests {
     }
 
     #[test]
-    fn row_that_ends_after_its_first_cell_is_text() {
-        let found = |row: &str| rows(&format!("title,year,doi\nx,1,\n{row}\n"))[1..].concat();
-        for row in ["Total records: 2", "\"Source: a, b, c d\"", "Dear all,", "1     zinc (123)", "-----"] {
+    fn remarks_are_not_records() {
+        let found = |row: &str| rows(&format!("title,year,doi\n{row}\n")).concat();
+        for row in [
+            "Total records: 2",
+            "\"Source: a, b, c d\"",
+            "Search strategy:,,",
+            "1     zinc.mp. (123)",
+            "\"2  1 or (3, 4) (1234)\",,",
+            "-----",
+        ] {
             assert_eq!(found(row), "", "{row}");
         }
-        assert_eq!(found("\"Zinc for colds, a trial\""), format!("!{LONE_CELL}"));
-        for row in ["a,1999", "a,,", ",1999", "\"a, b\",1"] {
+        for row in [
+            "a,1999",
+            "a,,",
+            ",1999",
+            "Zinc: a trial",
+            "Total hip replacement",
+            "32000001",
+            "Search: 1,1999",
+            "1 case (of many)",
+        ] {
             assert_eq!(found(row), row);
         }
-        assert_eq!(rows("title,year\nx,1\na\n"), ["x,1", "a"]);
-        assert_eq!(rows("title,year,doi\na\nb\n"), ["a", "b"]);
+        assert_eq!(rows("title,year\nNote: a\n"), ["Note: a"]);
     }
 
     #[test]
