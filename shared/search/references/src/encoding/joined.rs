@@ -1,8 +1,8 @@
 //! Finds text in UTF-16 that was joined with other text.
 
-/// The number of bytes in a row that show it: 20 characters of UTF-16, or 40 characters of other text. Chinese in UTF-16
-/// also consists of such bytes, but hardly ever of so many in a row.
-const SHOWN: usize = 40;
+/// The number of bytes in a row that show it. Chinese and rules of symbols in UTF-16 also consist of such bytes, but hardly
+/// ever of so many in a row with a line end.
+const SHOWN: usize = 80;
 
 /// Finds text in another width of characters than that of the file. One reader cannot read both.
 #[derive(Debug, Clone, Copy)]
@@ -10,12 +10,14 @@ pub(crate) struct WidthCheck {
     is_utf16: bool,
     /// The number of bytes up to now that are those of the other width.
     run: usize,
+    /// `true` if one of them ends a line.
+    has_line_end: bool,
     before: u8,
 }
 
 impl WidthCheck {
     pub(crate) fn new(is_utf16: bool) -> Self {
-        Self { is_utf16, run: 0, before: 0 }
+        Self { is_utf16, run: 0, has_line_end: false, before: 0 }
     }
 
     /// Returns `true` if these bytes, together with those before them, have text of the other width.
@@ -31,8 +33,9 @@ impl WidthCheck {
                 false => (byte == 0 && self.before != 0) || (is_text && self.before == 0),
             };
             self.run = if is_other { self.run + 1 } else { 0 };
+            self.has_line_end = is_other && (self.has_line_end || matches!(self.before, b'\n' | b'\r'));
             self.before = byte;
-            self.run >= 2 * SHOWN
+            self.run >= SHOWN && self.has_line_end
         })
     }
 }
@@ -57,6 +60,7 @@ mod tests {
             (utf16(&(chinese.clone() + &ascii)), true, false),
             ((chinese + &ascii).into_bytes(), false, false),
             (b"a\0b".repeat(30), false, false),
+            (utf16(&format!("{}\n", "═".repeat(200))), true, false),
         ] {
             for chunk in [1, 7, text.len()] {
                 let mut check = WidthCheck::new(is_utf16);
