@@ -22,6 +22,11 @@ const REMARKS: [&str; 19] = [
     "orcid", "ed.", "eds.", "editor", "author", "correspond", "translator", "deceased", "hrsg", "hg.", "coord", "comp.",
     "red.", "presenter", "presenting", "co-author", "通讯作者", "通信作者", "责任作者",
 ];
+/// Words of affiliations in brackets.
+#[rustfmt::skip]
+const AFFILIATIONS: [&str; 14] = [
+    "大学", "大學", "病院", "医院", "醫院", "学部", "研究所", "センター", "대학", "병원", "Univ", "Hospital", "Institut", "Dept",
+];
 /// Longest remark in brackets.
 const MAX_REMARK: usize = 64;
 
@@ -125,7 +130,7 @@ fn is_mark(c: char) -> bool {
     matches!(c, '*' | '†' | '‡' | '§' | '¶' | '¹' | '²' | '³' | '\u{2070}'..='\u{2079}' | '①'..='⑳')
 }
 
-/// Removes marks, and brackets with a remark or with numbers.
+/// Removes marks, and brackets with a remark, an affiliation or numbers.
 fn without_marks(value: &str) -> String {
     let (mut out, mut rest) = (String::with_capacity(value.len()), value);
     while let Some(at) = rest.find(|c| is_mark(c) || matches!(c, '(' | '[')) {
@@ -168,7 +173,8 @@ fn remark(text: &str) -> Option<usize> {
     let is_role = REMARKS.iter().any(|begins| lower.starts_with(begins))
         || lower.contains("orcid.org/")
         || matches!(&*lower, "ed" | "eds");
-    (is_number || is_role).then_some(inner.len() + 2)
+    let is_affiliation = || AFFILIATIONS.iter().any(|word| inner.contains(word));
+    (is_number || is_role || is_affiliation()).then_some(inner.len() + 2)
 }
 
 /// Removes titles in front of a name.
