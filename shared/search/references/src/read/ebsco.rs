@@ -6,6 +6,7 @@ use super::{
     draft::Draft,
     elements::{Visitor, attribute, walk},
     field::{Field, FieldName, Index, Rule},
+    identifiers::NLM,
     names,
 };
 
@@ -57,7 +58,10 @@ impl<'a> Visitor<'a> for Ebsco<'a> {
             }
             Field::Extra => match attribute(attributes, "type").as_deref() {
                 Some("doi") => self.0.add_decoded(FieldName::new(Field::Doi, "ui", 0), text),
-                Some("pmid") => self.0.add_decoded(FieldName::new(Field::Pmid, "ui", 0), text),
+                Some("pmid") => {
+                    let number = text.strip_prefix(NLM).unwrap_or(&text).to_owned();
+                    self.0.add_decoded(FieldName::new(Field::Pmid, "ui", 0), Cow::Owned(number));
+                }
                 _ => self.0.extra.push("AN", &text),
             },
             _ => self.0.add_decoded(named, text),

@@ -92,6 +92,9 @@ fn unproxied(url: String) -> String {
     format!("https://{}{path}", host.replace('-', "."))
 }
 
+/// The letters that CINAHL writes before a PMID.
+pub(super) const NLM: &str = "NLM";
+
 /// Finds `PMID: 42` in a note, unless the note cites another work.
 pub(super) fn labelled_pmid(note: &str) -> Option<String> {
     const CITES: [&str; 5] = ["omment", "rratum", "ee also", "pdate", "etract"];
@@ -110,6 +113,7 @@ pub(super) fn labelled_pmid(note: &str) -> Option<String> {
         }
         let rest = &note[at + label.len()..];
         let number = rest.trim_start_matches([':', '=', '#', '-', ' ']);
+        let number = number.strip_prefix(NLM).unwrap_or(number);
         let digits = number.bytes().take_while(u8::is_ascii_digit).count();
         let is_marked = label.ends_with(':') || rest.trim_start().starts_with(':');
         pmid(&number[..digits]).filter(|_| is_marked || digits >= MIN_DIGITS)

@@ -1,5 +1,7 @@
 //! Assigns each value to its field, and resolves fields that depend on several values.
 
+use std::borrow::Cow;
+
 use super::{
     dates::{self, Date},
     field::{Field, Value},
@@ -44,7 +46,7 @@ impl<'a> FieldResolver<'a> {
             Field::Series => return keep_first(&mut self.series, value, wins),
             Field::FirstPage => return keep_first(&mut self.first_page, value, wins),
             Field::LastPage => return keep_first(&mut self.last_page, value, wins),
-            Field::Accession => return keep_first(&mut self.accession, value, wins),
+            Field::Accession => return keep_first(&mut self.accession, of_database(value), wins),
             Field::Doi => return identify(&mut reference.doi, identifiers::doi(&value.text), value),
             Field::Pmid => return identify(&mut reference.pmid, identifiers::pmid(&value.text), value),
             Field::Abstract => return self.paragraph(value, wins),
@@ -248,6 +250,19 @@ fn keep_first<'a>(slot: &mut Option<Value<'a>>, value: Value<'a>, wins: bool) ->
     }
     *slot = Some(value);
     None
+}
+
+/// Removes the number of ProQuest before that of the database: `2389000001; 32000001`.
+fn of_database(value: Value<'_>) -> Value<'_> {
+    /// The minimum number of digits of ProQuest's numbers.
+    const MIN_DIGITS: usize = 8;
+    match value.text.split_once("; ") {
+        Some((own, other)) if own.len() >= MIN_DIGITS && own.bytes().all(|byte| byte.is_ascii_digit()) => {
+            let text = Cow::Owned(other.to_owned());
+            Value { text, ..value }
+        }
+        _ => value,
+    }
 }
 
 /// Keeps the first identifier; a repetition of it is dropped.
