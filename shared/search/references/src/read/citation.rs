@@ -116,7 +116,11 @@ pub(super) fn parse_japanese(text: &str) -> Option<Citation<'_>> {
     let is_digit = |c: char| c.is_ascii_digit();
     let start = text[..at].trim_end_matches(is_digit).len();
     let (volume, rest) = (&text[start..at], &text[at + '巻'.len_utf8()..]);
-    let (issue, rest) = rest.split_once('号').filter(|(issue, _)| issue.len() < 16).unwrap_or(("", rest));
+    let (issue, rest) = rest
+        .split_once('号')
+        .or_else(|| rest.split_once(" Page").map(|(issue, _)| (issue, &rest[issue.len()..])))
+        .filter(|(issue, _)| issue.len() < 24)
+        .unwrap_or(("", rest));
     let rest = rest.trim_start();
     let pages = rest.strip_prefix("Page").or(rest.strip_prefix("p."))?.trim_start();
     let end = pages.find(['(', ' ', ',']).unwrap_or(pages.len());
@@ -155,8 +159,7 @@ fn parse_publication(text: &str) -> Option<Citation<'_>> {
         let (_, value) = numbers.split_once(name)?;
         Some(value.split(',').next().unwrap_or_default().trim())
     };
-    // The city follows the journal.
-    let journal = text[..at].rsplit_once(';').map_or(&text[..at], |(journal, _)| journal);
+    let journal = without_city(&text[..at]);
     let pages = rest.trim_start_matches(':').trim_start().split(". ").next().unwrap_or_default();
     Some(Citation {
         journal: journal.trim().trim_end_matches(',').trim_end(),
@@ -165,6 +168,11 @@ fn parse_publication(text: &str) -> Option<Citation<'_>> {
         issue: number(" Iss. ").unwrap_or_default(),
         pages: pages.trim_end_matches('.').trim(),
     })
+}
+
+/// Removes the city that ProQuest writes after a journal: `Journal of Tests; London`.
+pub(super) fn without_city(journal: &str) -> &str {
+    journal.rsplit_once(';').map_or(journal, |(journal, _)| journal)
 }
 
 /// `J Tests. 2020 Mar;12(3):123-129.`
@@ -276,6 +284,8 @@ mod tests {
         assert_eq!(parse("12巻3号 Page123-9(2020.03)"), Some(whole("", "2020.03")));
         let issn = "日本医学会誌(0123-456X)12巻3号 Page123-9(2020.03)";
         assert_eq!(parse(issn), Some(whole("日本医学会誌", "2020.03")));
+        let extra = parse("日本医学会誌12巻臨増 Page123-9(2020.03)");
+        assert_eq!(extra, Some(Citation { issue: "臨増", ..whole("日本医学会誌", "2020.03") }));
         assert_eq!(parse("第12巻の研究"), None);
         let bare = Citation { journal: "J Tests", date: "2020", ..Citation::default() };
         assert_eq!(parse("J Tests. 2020."), Some(bare));

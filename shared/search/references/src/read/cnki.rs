@@ -12,12 +12,14 @@ use crate::{
 };
 
 /// The types that Ichushi appends to a title: `亜鉛の効果(原著論文/症例報告)`.
-const TYPES: [&str; 12] = [
+const TYPES: [&str; 14] = [
     "原著論文",
     "会議録",
     "解説",
     "総説",
     "症例報告",
+    "症例検討会",
+    "コクランレビュー",
     "図説",
     "一般",
     "座談会",
@@ -27,10 +29,15 @@ const TYPES: [&str; 12] = [
     "Q&A",
 ];
 
+fn is_type(name: &str) -> bool {
+    TYPES.contains(&name)
+}
+
 /// Divides a title of Ichushi into the title and its type.
 fn title_and_type(value: &str) -> (&str, &str) {
     let bracket = value.trim_end().strip_suffix(')').and_then(|rest| rest.rsplit_once('('));
-    bracket.filter(|(_, types)| types.split('/').all(|name| TYPES.contains(&name))).unwrap_or((value, ""))
+    // Marks such as `特集` follow the type.
+    bracket.filter(|(_, types)| types.split('/').next().is_some_and(is_type)).unwrap_or((value, ""))
 }
 
 pub(super) fn read(text: &str) -> Draft<'_> {

@@ -1,11 +1,12 @@
 //! Reads the human-readable text exports of Ovid, Cochrane and ProQuest.
 
-use std::sync::LazyLock;
+use std::{borrow::Cow, sync::LazyLock};
 
 use super::{
+    citation,
     draft::Draft,
     field::{Field, FieldName, Index, Rule},
-    labels,
+    identifiers, labels,
 };
 
 /// The name above the full names of authors.
@@ -170,8 +171,23 @@ pub(super) fn proquest(text: &str) -> Draft<'_> {
     let (title, rest) = if proquest_label(body).is_some() { ("", body) } else { body.split_at(end) };
     let mut draft = Draft::default();
     draft.add(FieldName::new(Field::Title, "Title", 0), title);
+    let mut has_authors = false;
     for (name, value) in labels::values(rest, proquest_label) {
-        labels::add(&mut draft, &PROQUEST_INDEX, name, value);
+        match name {
+            // The index of the record repeats its authors.
+            "Author" | "Authors" if std::mem::replace(&mut has_authors, true) => {
+                draft.extra.push(name, value)
+            }
+            "Publication title" | "Source title" => {
+                labels::add(&mut draft, &PROQUEST_INDEX, name, citation::without_city(value));
+            }
+            _ => labels::add(&mut draft, &PROQUEST_INDEX, name, value),
+        }
+        if name == "Publication info"
+            && let Some(doi) = identifiers::labelled_doi(value)
+        {
+            draft.add_decoded(FieldName::new(Field::Doi, "DOI", u8::MAX), Cow::Owned(doi));
+        }
     }
     draft
 }

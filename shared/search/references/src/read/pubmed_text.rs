@@ -11,8 +11,10 @@ use super::{
 use crate::work::spend;
 
 /// The beginnings of paragraphs that are not part of the abstract.
-const REMARKS: [&str; 14] = [
+const REMARKS: [&str; 25] = [
+    "Associated data",
     "Author information",
+    "Corrected and republished",
     "Collaborators",
     "Comment in",
     "Comment on",
@@ -20,11 +22,20 @@ const REMARKS: [&str; 14] = [
     "Copyright",
     "DOI:",
     "Erratum in",
+    "Erratum for",
+    "Expression of concern",
+    "Original report in",
     "PMCID:",
     "PMID:",
     "Plain Language Summary",
+    "Reprint",
     "Republished",
+    "Retracted",
+    "Retraction",
+    "Summary for patients in",
     "Update in",
+    "Update of",
+    "[Article in",
     "©",
 ];
 

@@ -43,7 +43,7 @@ pub(crate) const RULES: &[Rule] = &[
         "erscheinungsjahr", "año", "ano", "année", "annee", "anno", "年", "年份", "出版年", "出版年份", "出版日期", "发表年份", "出版年月", "発行年月", "発行日", "发表时间", "出版时间", "発行年", "出版年月日", "出版日付",
         "발행연도", "발행년", "발행년도", "발행년월", "연도", "год", "годпубликации", "出版日", "公開日", "发表日期", "發表年", "注册时间", "注册日期", "рік", "rok", "jaar", "yıl", "år", "vuosi", "év", "tahun", "godina", "έτος", "السنة", "سال",
     ] },
-    Rule { field: Field::MonthDay, names: &["month", "day"] },
+    Rule { field: Field::MonthDay, names: &["month", "publishedmonth", "day"] },
     Rule { field: Field::Journal, names: &[
         "journal", "journaltitle", "sourcetitle", "secondarytitle", "publicationtitle", "publicationname",
         "journalname", "journalbook", "fulljournalname", "journalfull", "publication", "pubtitle", "periodical",

@@ -586,6 +586,26 @@ fn text_of_ichushi_is_read() {
 }
 
 #[test]
+fn remarks_of_pubmed_are_neither_authors_nor_abstract() {
+    let text = "1. J Tests. 2020 Mar 9;182(11):1-5.\n\n[Zinc].\n\n[Article in Danish]\n\nRoe A(1), Doe B.\n\n\
+        Update of\n    J Tests. 2015;(1):1.\n\nZinc is a metal.\n\nPMID: 32000001\n";
+    let found = &references(text)[0];
+    assert_eq!(
+        (found.r#abstract.as_deref(), &found.authors[..]),
+        (Some("Zinc is a metal."), &["Roe, A".to_owned(), "Doe, B".to_owned()][..])
+    );
+}
+
+#[test]
+fn index_of_proquest_repeats_nothing() {
+    let text = "Document 1 of 1\n\nZinc\n\nAuthor: Roe, Ann; Doe, Bob\n\nPublication info: Tests; London Vol. 12, Iss. 3,  \
+        (2020). DOI:10.5555/a\n\nTitle: Zinc\n\nAuthor: Roe, Ann; Doe, Bob\n\nPublication title: Tests; London\n";
+    let found = &references(text)[0];
+    assert_eq!(found.authors, ["Roe, Ann", "Doe, Bob"]);
+    assert_eq!((found.journal.as_deref(), found.doi.as_deref()), (Some("Tests"), Some("10.5555/a")));
+}
+
+#[test]
 fn citations_in_tables_are_read() {
     let pubmed = "PMID,Title,Authors,Citation,Journal/Book,Publication Year\n\
         30000001,Tests.,\"Roe A, Doe B.\",\"J Tests. 2021 May 15;1(2):100-109. doi: 10.5555/a.\",J Tests,2021\n";

@@ -90,12 +90,47 @@ fn keywords_of_chinese_are_separated_by_commas() {
     for (value, keywords) in [
         ("试验,感冒、随机", &["试验", "感冒", "随机"][..]),
         ("试验；感冒", &["试验", "感冒"]),
+        ("1,25-二羟维生素D3,N,N-二甲基甲酰胺,感冒", &["1,25-二羟维生素D3,N,N-二甲基甲酰胺", "感冒"]),
         ("Neoplasms, Second Primary", &["Neoplasms, Second Primary"]),
         ("Épidémiologie, médicale; Asthme", &["Épidémiologie, médicale", "Asthme"]),
     ] {
         assert_eq!(with(&[&format!("KW  - {value}")]).keywords, keywords, "{value}");
         assert_eq!(references(&format!("%0 Book\n%T a\n%K {value}\n"))[0].keywords, keywords, "{value}");
     }
+}
+
+#[test]
+fn affiliations_in_brackets_are_no_names() {
+    for (value, names) in [
+        ("山田 太郎(東京大学), 鈴木 花子(京都大学)", &["山田 太郎", "鈴木 花子"][..]),
+        ("山田太郎(東京大学 医学部)", &["山田太郎"]),
+        ("Roe A (Univ X), Doe B (Univ Y)", &["Roe, A", "Doe, B"]),
+        ("Zinc Group (ZG)", &["Zinc Group (ZG)"]),
+    ] {
+        let table = format!("Title,Authors,Year\nTests,\"{value}\",2020\n");
+        assert_eq!(references(&table)[0].authors, names, "{value}");
+    }
+}
+
+#[test]
+fn number_of_the_database_is_found_behind_that_of_proquest() {
+    let found = with(&["AN  - 2389000001; 32000001", "DB  - MEDLINE®"]);
+    assert_eq!(found.pmid.as_deref(), Some("32000001"));
+    let found = with(&["AN  - 2389000000; 2020-12345-001", "DB  - APA PsycInfo®"]);
+    assert_eq!(found.accession.as_deref(), Some("2020-12345-001"));
+    assert_eq!(
+        with(&["N1  - Accession Number: 109600001. PMID: NLM32000001."]).pmid.as_deref(),
+        Some("32000001")
+    );
+}
+
+#[test]
+fn row_in_quotation_marks_of_a_spreadsheet_is_read() {
+    let table = "Title,Authors,Year\n\"Zinc: a trial,\"\"Roe A, Doe B\"\",2021\"\nIron,Poe C,2022\n";
+    let found = references(table);
+    assert_eq!((found.len(), found[0].title.as_str(), found[0].year), (2, "Zinc: a trial", Some(2021)));
+    assert_eq!(found[0].authors, ["Roe, A", "Doe, B"]);
+    assert_eq!(references("Title,Authors,Year\n\"Zinc, a trial\"\n")[0].title, "Zinc, a trial");
 }
 
 #[test]
