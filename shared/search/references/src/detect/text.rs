@@ -29,7 +29,9 @@ pub(super) fn detect_numbered(start: &str) -> Option<Format> {
     if next(numbered::is_cochrane).is_some_and(tagged) {
         return Some(Format::Cochrane);
     }
-    next(numbered::is_proquest).map(|_| Format::ProQuest)
+    let has_id = || memchr::memmem::find(start.as_bytes(), numbered::PROQUEST_ID).is_some();
+    let is_proquest = next(numbered::is_proquest).is_some() || (numbered::is_rule(first) && has_id());
+    is_proquest.then_some(Format::ProQuest)
 }
 
 /// Names that only the JSON of a database or a program has.

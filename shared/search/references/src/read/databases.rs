@@ -8,6 +8,7 @@ use super::{
     field::{Field, FieldName, Index, Rule},
     identifiers, labels,
 };
+use crate::split::numbered;
 
 /// The name above the full names of authors.
 const FULL_NAMES: &str = "Authors Full Name";
@@ -164,8 +165,9 @@ pub(super) fn cochrane(text: &str) -> Draft<'_> {
 }
 
 pub(super) fn proquest(text: &str) -> Draft<'_> {
-    let text = text.trim_end().trim_end_matches('_');
-    let body = text.split_once(['\n', '\r']).map_or("", |(_, body)| body).trim_start();
+    let text = text.trim_matches(|c: char| c == '_' || c.is_whitespace());
+    let (first, rest) = text.split_once(['\n', '\r']).unwrap_or((text, ""));
+    let body = if numbered::is_proquest(first.as_bytes()) { rest.trim_start() } else { text };
     let end =
         ["\n\n", "\r\n\r\n", "\r\r"].iter().filter_map(|gap| body.find(gap)).min().unwrap_or(body.len());
     let (title, rest) = if proquest_label(body).is_some() { ("", body) } else { body.split_at(end) };

@@ -13,6 +13,10 @@ const PREFIX: usize = MARK_LENGTH + 40;
 const MAX_DIGITS: usize = 9;
 /// The line of underscores between ProQuest's records.
 const RULE: &[u8] = b"__________";
+/// The names of fields that each of them has.
+const PROQUEST_FIELDS: [&[u8]; 4] = [b"Author:", b"Title:", b"Publication title:", PROQUEST_ID];
+/// The name of the field with ProQuest's number.
+pub(crate) const PROQUEST_ID: &[u8] = b"ProQuest document ID:";
 
 /// The text after the number at the beginning.
 fn after_number(line: &[u8]) -> Option<&[u8]> {
@@ -99,11 +103,25 @@ pub(crate) fn cochrane(limit: usize) -> TaggedSplitter {
     splitter(cochrane_kind, |_, kind| kind == LineRole::Type, limit)
 }
 
-/// Splits ProQuest's text exports. A line of underscores ends a record.
+/// Returns `true` for a line of underscores, as ProQuest writes before each record.
+pub(crate) fn is_rule(line: &[u8]) -> bool {
+    front(line).starts_with(RULE)
+}
+
+/// Splits ProQuest's text exports. A line of underscores separates records, the head of the report and its end. Records
+/// are the parts with a number or with the names of certain fields.
 pub(crate) fn proquest(limit: usize) -> TaggedSplitter {
-    let kind =
-        |line: &[u8]| if front(line).starts_with(RULE) { LineRole::End } else { typed(is_proquest(line)) };
-    splitter(kind, |_, kind| kind == LineRole::Type, limit)
+    let kind = |line: &[u8]| match front(line) {
+        line if is_rule(line) => LineRole::Rule,
+        line if PROQUEST_FIELDS.iter().any(|name| line.starts_with(name)) => LineRole::UntypedStart,
+        line => typed(is_proquest(line)),
+    };
+    let begins_next = |open: &OpenRecord, kind| match kind {
+        LineRole::Rule => true,
+        LineRole::Type => open.typed || open.filled,
+        _ => false,
+    };
+    splitter(kind, begins_next, limit)
 }
 
 /// Splits PubMed's text exports. Two blank lines separate records, because paragraphs of an abstract may also begin
@@ -138,8 +156,13 @@ mod tests {
             ____________\nBibliography\n";
         assert_eq!(
             cut(&mut proquest(100), text),
-            ["Document 1 of 2\na\n____________", "Document 2 of 2\nb\n____________"]
+            ["____________\nDocument 1 of 2\na", "____________\nDocument 2 of 2\nb"]
         );
+        let text = "____________\n\nReport\n____________\n\na\n\nAuthor: b\n\n____________\n\nc\n\nTitle: c\n\
+            Document 3 of 3\nd\n____________\n\nBibliography\n";
+        let records =
+            ["____________\n\na\n\nAuthor: b", "____________\n\nc\n\nTitle: c", "Document 3 of 3\nd"];
+        assert_eq!(cut(&mut proquest(100), text), records);
         assert_eq!(cut(&mut pubmed(100), "1. J. 2020.\n\nT\n\n2. is no record\n\n\n2. J. 2021.\n").len(), 2);
         assert_eq!(cut(&mut pubmed(100), "1: a\nb\n\n\n2: c\n"), ["1: a\nb", "2: c"]);
         assert_eq!(cut(&mut pubmed(100), "1: a\nb\n\n2: c\n"), ["1: a\nb", "2: c"]);

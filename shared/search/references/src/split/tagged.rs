@@ -28,6 +28,8 @@ pub(crate) enum LineRole {
     Field,
     /// Begins a record with a number, in a variant of the format.
     Number,
+    /// Begins a record, or text that is skipped unless a line that begins a record is part of it.
+    Rule,
     Other,
 }
 
@@ -62,9 +64,9 @@ pub(crate) struct OpenRecord {
     pub(crate) began: LineRole,
     /// `true` if it has a line of [`LineRole::Type`].
     pub(crate) typed: bool,
-    /// `true` if it has any other line.
+    /// `true` if it has any line of another role or without one.
     pub(crate) filled: bool,
-    /// `true` if all its lines so far are those of [`LineRole::Field`] and without a role.
+    /// `true` if none of its lines so far is one with which a record certainly begins.
     is_uncertain: bool,
     /// Its first title.
     title: Option<LineRole>,
@@ -92,7 +94,7 @@ impl OpenRecord {
             began,
             typed: false,
             filled: false,
-            is_uncertain: began == LineRole::Field,
+            is_uncertain: matches!(began, LineRole::Field | LineRole::Rule),
             title: None,
             gap: None,
             blanks: 0,
@@ -109,6 +111,11 @@ impl OpenRecord {
         (self.title.is_some() && !matches!(kind, LineRole::End | LineRole::Other)).then_some(gap)
     }
 
+    /// Returns `true` if lines with fields end without one that begins a record.
+    fn is_abandoned(&self) -> bool {
+        self.is_uncertain && self.began == LineRole::Field && self.blanks > 0
+    }
+
     /// Adds a complete line, whose last text ends at `last`.
     fn add(&mut self, at: usize, kind: LineRole, last: Option<usize>) {
         let Some(last) = last else {
@@ -118,8 +125,8 @@ impl OpenRecord {
         };
         self.gap = self.gap_before(at, kind);
         self.typed |= kind == LineRole::Type;
-        self.filled |= kind != LineRole::Type;
-        self.is_uncertain &= matches!(kind, LineRole::Field | LineRole::Other);
+        self.filled |= !matches!(kind, LineRole::Type | LineRole::Rule);
+        self.is_uncertain &= matches!(kind, LineRole::Field | LineRole::Rule | LineRole::Other);
         self.title = self.title.or(Some(kind).filter(|kind| matches!(kind, LineRole::Title(_))));
         self.blanks = 0;
         self.last = last;
@@ -218,7 +225,7 @@ impl Splitter for TaggedSplitter {
                 open.add(at, kind, trimmed_end(tail, &line.text));
             }
             match self.open {
-                Some(open) if kind == LineRole::End || (open.is_uncertain && open.blanks > 0) => {
+                Some(open) if kind == LineRole::End || open.is_abandoned() => {
                     return self.found(open, line.next);
                 }
                 Some(_) => self.lines.advance(line.next),

@@ -335,7 +335,7 @@ proptest! {
 }
 
 /// The formats whose records begin at a line that may be missing.
-const TAGGED: [&str; 11] = [
+const TAGGED: [&str; 12] = [
     "RIS",
     "nbib",
     "EndNote text",
@@ -347,6 +347,7 @@ const TAGGED: [&str; 11] = [
     "NoteExpress",
     "CNKI",
     "SinoMed",
+    "ProQuest",
 ];
 
 #[test]
