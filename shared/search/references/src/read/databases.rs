@@ -178,7 +178,7 @@ pub(super) fn proquest(text: &str) -> Draft<'_> {
         match name {
             // The index of the record repeats its authors.
             "Author" | "Authors" if std::mem::replace(&mut has_authors, true) => {
-                draft.extra.push(name, value)
+                draft.extra.push(name, value);
             }
             "Publication title" | "Source title" => {
                 labels::add(&mut draft, &PROQUEST_INDEX, name, citation::without_city(value));
