@@ -11,12 +11,10 @@ const ANYWHERE: [&str; 24] = [
 ];
 /// Placeholders in fields with numbers.
 const ZEROS: [&str; 4] = ["0", "00", "0-0", "0.0"];
-/// Placeholders for page numbers, of EBSCOhost, Embase and APA PsycInfo, which divides its own at the hyphen of
-/// `No-Pagination Specified`.
+/// Placeholders for page numbers, of EBSCOhost, Embase and APA PsycInfo.
 #[rustfmt::skip]
-const PAGES: [&str; 8] = [
-    "n.pag", "n.pag.", "no pagination", "no pagination specified", "no-pagination specified", "no",
-    "pagination specified", "unpaginated",
+const PAGES: [&str; 6] = [
+    "n.pag", "n.pag.", "no pagination", "no pagination specified", "no-pagination specified", "unpaginated",
 ];
 /// Placeholders for volumes, issues and pages of works that are published before their issue.
 #[rustfmt::skip]

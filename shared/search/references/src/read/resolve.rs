@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use super::{
     dates::{self, Date},
     field::{Field, Value},
-    identifiers, pages, tidy,
+    identifiers, pages,
+    placeholders::is_placeholder,
+    tidy,
 };
 use crate::Reference;
 
@@ -160,7 +162,8 @@ impl<'a> FieldResolver<'a> {
         match reference.pages.as_deref() {
             // Some databases export the page range together with the first and last page.
             Some(range) => left.extend(pages.filter(|page| !range.contains(page.text.trim()))),
-            None => reference.pages = joined(pages),
+            // APA PsycInfo divides its placeholder at the hyphen: `No-Pagination Specified`.
+            None => reference.pages = joined(pages).filter(|pages| !is_placeholder(Field::Pages, pages)),
         }
         reference.pages_normalized = reference.pages.as_deref().and_then(pages::normalized);
         remove_counters(reference);
