@@ -6,7 +6,7 @@ use rapidfuzz::distance::indel;
 use references::work::spend;
 
 use crate::fields::Fields;
-use crate::text::start;
+use crate::text::{is_east_asian, start};
 
 /// The maximum number of unshared words that are compared between two titles. Similar titles have only a few unshared
 /// words.
@@ -91,6 +91,16 @@ pub(crate) struct Comparison {
     pub(crate) years: Option<u32>,
     /// The names of the journals are equal, or so are their ISSNs.
     pub(crate) same_journal: bool,
+    /// The issues of a volume differ.
+    pub(crate) other_issue: bool,
+    /// Only one has a volume, an issue or a page.
+    pub(crate) one_is_unplaced: bool,
+    /// One is a preprint, and the other is not known to be one.
+    pub(crate) one_is_preprint: bool,
+    /// The first pages agree, and their number is large. Each issue of some journals begins with page 1.
+    pub(crate) same_large_page: bool,
+    /// The first pages agree, and several works may be on that page, such as the abstracts of a meeting.
+    pub(crate) shared_page: bool,
 }
 
 impl Comparison {
@@ -101,24 +111,43 @@ impl Comparison {
             (Some(one), Some(other)) => Match::from_equality(one == other),
             _ => Match::Unknown,
         };
+        let page = pages(a.page(), b.page());
         Self {
             titles,
             near: similarity >= 0.9
                 && !have_opposites(a, b)
+                && !have_distinct_ideographs(a, b)
                 && (similarity >= 0.95 || !have_distinct_words(a, b)),
             long: a.is_long() && b.is_long(),
             author: authors(a, b),
             journal: journals(a, b),
             volume: Match::text(a.volume(), b.volume()),
             issue: Match::text(a.issue(), b.issue()),
-            page: pages(a.page(), b.page()),
+            page,
             doi: Match::text(a.doi(), b.doi()),
             pmid: Match::text(a.pmid(), b.pmid()),
             same_number: a.accessions().iter().any(|number| b.accessions().contains(number)),
             summary,
             same_journal: have_same_journal(a, b),
             years: a.year().zip(b.year()).map(|(one, other)| one.abs_diff(other)),
+            other_issue: have_other_issue(a.issue(), b.issue()),
+            one_is_unplaced: a.has_place() != b.has_place(),
+            one_is_preprint: a.is_preprint() != b.is_preprint(),
+            same_large_page: page.agrees() && has_large_page(a) && has_large_page(b),
+            shared_page: page.agrees() && may_share_page(a, b, summary),
         }
+    }
+
+    /// Returns `true` if both appeared in different issues or years, or one is a preprint: reports, guidelines and
+    /// reviews appear again under the same title.
+    ///
+    /// Volumes of one year may differ: databases give the number of a supplement as its volume. A record without a place
+    /// may be the online form of an article that is printed in the next year.
+    pub(crate) fn is_other_edition(&self) -> bool {
+        let years = self.years.unwrap_or_default();
+        let is_online_first = self.one_is_unplaced && years <= 1;
+        let is_other_year = years > 0 && !self.volume.agrees() && !is_online_first;
+        self.other_issue || is_other_year || self.one_is_preprint
     }
 
     /// Returns `true` unless the years are known to be more than one year apart: works appear online first and in print
@@ -152,6 +181,33 @@ fn pages(one: &str, other: &str) -> Match {
     }
 }
 
+/// Returns `true` for different issues of a volume. Larger numbers are ignored: they count the issues of all volumes,
+/// whose pages are mostly counted by volume, or the records of a file.
+fn have_other_issue(one: &str, other: &str) -> bool {
+    /// The number of issues of a weekly journal in a year.
+    const MAX_ISSUE: u32 = 53;
+    let issue = |number: &str| number.parse::<u32>().ok().filter(|number| *number <= MAX_ISSUE);
+    issue(one).zip(issue(other)).is_some_and(|(one, other)| one != other)
+}
+
+/// Returns `true` for a first page that is a plain number of at least three digits.
+fn has_large_page(record: &Fields) -> bool {
+    record.page().len() >= 3 && record.page().bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Returns `true` if two records with the same first page may be two works on that page: the abstracts differ, or a
+/// record is on one page, or its page has a letter and no end. A work that continues on the next page is alone at its
+/// position.
+fn may_share_page(a: &Fields, b: &Fields, summary: Match) -> bool {
+    /// The letter before the number of an article, which no other article has.
+    const ARTICLE: char = 'e';
+    let is_single = |record: &Fields| {
+        let has_letter = record.page().starts_with(|c: char| c.is_ascii_lowercase() && c != ARTICLE);
+        has_letter || record.last_page() == record.page()
+    };
+    !a.has_page_range() && !b.has_page_range() && (summary.differs() || is_single(a) || is_single(b))
+}
+
 /// The proportion of letters that two texts share, in order: 1 for equal texts.
 fn similarity(a: &str, b: &str) -> f64 {
     // Each letter of one text is compared with 64 letters of the other at a time.
@@ -172,11 +228,11 @@ fn titles(a: &Fields, b: &Fields) -> TitleMatch {
         return TitleMatch::Same;
     }
     let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
-    let (words, letters) = (a.title().len().min(b.title().len()), short.chars().count());
-    if words >= 4 && letters >= 25 && long.starts_with(short) {
+    let have_length = |words, letters| a.has_length(words, letters) && b.has_length(words, letters);
+    if long.starts_with(short) && have_length(4, 25) {
         return TitleMatch::Begins;
     }
-    if words >= 5 && letters >= 35 && long.ends_with(short) {
+    if long.ends_with(short) && have_length(5, 35) {
         return TitleMatch::Ends;
     }
     TitleMatch::Similar(similarity(one, other))
@@ -219,6 +275,18 @@ fn have_opposites(a: &Fields, b: &Fields) -> bool {
             |(left, right): &(&str, &str)| (one == left && other == right) || (one == right && other == left);
         OPPOSITES.iter().any(is_pair)
     })
+}
+
+/// Returns `true` if each title has an East Asian letter that the other lacks. One such letter is often a word.
+fn have_distinct_ideographs(a: &Fields, b: &Fields) -> bool {
+    let (one, other) = (a.letters(), b.letters());
+    if one == other || one.is_ascii() || other.is_ascii() {
+        return false;
+    }
+    spend(one.len() + other.len());
+    let ideographs = |text: &str| text.chars().filter(|c| is_east_asian(*c)).collect::<HashSet<char>>();
+    let (one, other) = (ideographs(one), ideographs(other));
+    one.difference(&other).next().is_some() && other.difference(&one).next().is_some()
 }
 
 /// Returns `true` if each title has a word that resembles no word of the other.

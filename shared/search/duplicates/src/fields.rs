@@ -12,7 +12,7 @@ use crate::title::{Title, numbers};
 
 /// The version of the extracted fields. It increases when the same record yields different fields; stored fields of
 /// earlier versions are then extracted again.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The maximum number of authors that are compared: a large collaboration is recognized by the first of them.
 const MAX_AUTHORS: usize = 100;
@@ -250,6 +250,21 @@ impl Fields {
     /// The PubMed identifier, without the 0 that programs write for a missing one.
     pub(crate) fn pmid(&self) -> &str {
         if self.stored.pmid == "0" { "" } else { &self.stored.pmid }
+    }
+
+    /// Returns `true` if the journal or the DOI is that of a server for preprints.
+    pub(crate) fn is_preprint(&self) -> bool {
+        place::is_preprint_server(self.journal()) || place::is_preprint_doi(self.doi())
+    }
+
+    /// Returns `true` if the position in print is known at least in part.
+    pub(crate) fn has_place(&self) -> bool {
+        [self.volume(), self.issue(), self.page()].iter().any(|value| !value.is_empty())
+    }
+
+    /// Returns `true` if the work is known to begin and end on different pages.
+    pub(crate) fn has_page_range(&self) -> bool {
+        !self.last_page().is_empty() && self.last_page() != self.page()
     }
 
     /// Returns `true` if both records have the same DOI.

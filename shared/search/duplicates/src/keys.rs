@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use crate::fields::{Fields, hash};
-use crate::text::start;
+use crate::text::{east_asian_length, start};
 
 /// Titles with fewer words or letters are not significant on their own.
 pub(crate) const LONG_WORDS: usize = 4;
@@ -83,7 +83,14 @@ impl Fields {
 
     /// Returns `true` if the title is long enough to be significant on its own.
     pub(crate) fn is_long(&self) -> bool {
-        self.title().len() >= LONG_WORDS && self.letters().chars().count() >= LONG_LETTERS
+        self.has_length(LONG_WORDS, LONG_LETTERS)
+    }
+
+    /// Returns `true` if the title has at least this length. East Asian titles have no spaces between words, so only
+    /// their letters are counted.
+    pub(crate) fn has_length(&self, words: usize, letters: usize) -> bool {
+        self.title().len() >= words && self.letters().chars().count() >= letters
+            || east_asian_length(self.letters()) >= letters
     }
 }
 

@@ -81,6 +81,28 @@ pub(crate) fn journal(name: &str) -> Vec<String> {
     if words.is_empty() { significant_words(&folded, MAX_LETTERS) } else { words }
 }
 
+/// Returns `true` for the name of a server for preprints: `medRxiv`, `SSRN Electronic Journal`, `Preprints.org`.
+pub(crate) fn is_preprint_server(journal: &[String]) -> bool {
+    const WORDS: [&str; 4] = ["preprint", "preprints", "ssrn", "chinaxiv"];
+    let is_server = |word: &String| word.ends_with("rxiv") || WORDS.contains(&word.as_str());
+    journal.iter().any(is_server) || *journal == ["research", "square"]
+}
+
+/// Returns `true` for a DOI that a server for preprints registered.
+pub(crate) fn is_preprint_doi(doi: &str) -> bool {
+    const PREFIXES: [&str; 6] = [
+        "10.2139/ssrn",
+        "10.20944/preprints",
+        "10.21203/rs.",
+        "10.26434/chemrxiv",
+        "10.31234/",
+        "10.48550/arxiv",
+    ];
+    PREFIXES.iter().any(|prefix| doi.starts_with(prefix))
+        // The publisher of bioRxiv and medRxiv also has journals, whose DOIs begin with letters.
+        || doi.strip_prefix("10.1101/").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
 /// Finds the ISSNs in a text, and returns them without hyphens in upper case.
 pub(crate) fn issns(text: &str) -> impl Iterator<Item = String> {
     let parts = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
@@ -247,6 +269,17 @@ mod tests {
         ] {
             assert_eq!(journal(name).join(" "), words, "{name}");
         }
+    }
+
+    #[test]
+    fn preprints_are_recognized_by_server() {
+        for name in
+            ["medRxiv : the preprint server", "SSRN Electronic Journal", "Preprints.org", "Research Square"]
+        {
+            assert!(is_preprint_server(&journal(name)), "{name}");
+        }
+        assert!(!is_preprint_server(&journal("Research in Nursing")));
+        assert!(is_preprint_doi("10.1101/2020.01.01.20000001") && !is_preprint_doi("10.1101/gr.1"));
     }
 
     #[test]

@@ -46,7 +46,7 @@ fn first_that_fits(lines: &[Line]) -> Option<(Tier, Reason)> {
 
 /// Returns a reason against a match that overrides any similarity.
 fn veto(a: &Fields, b: &Fields, alike: &Comparison) -> Option<Reason> {
-    let Comparison { near, author, journal, volume, page, doi, pmid, .. } = *alike;
+    let Comparison { near, author, journal, volume, page, doi, pmid, shared_page, .. } = *alike;
     // The same position in print.
     let cited = page.agrees()
         && volume.agrees()
@@ -59,7 +59,7 @@ fn veto(a: &Fields, b: &Fields, alike: &Comparison) -> Option<Reason> {
         (a.is_reply() != b.is_reply(), Reason::Reply),
         (
             numbers_differ(a, b, alike.titles, page)
-                && !cited
+                && (!cited || shared_page)
                 && !(doi.agrees() && author.agrees() && !page.differs()),
             Reason::Numbers,
         ),
@@ -81,6 +81,8 @@ fn is_confirmed(alike: &Comparison) -> bool {
 /// The DOIs agree. All abstracts of a supplement may share the supplement's DOI.
 fn by_doi(alike: &Comparison) -> [Line; 8] {
     let Comparison { near, long, author, journal, volume, page, summary, .. } = *alike;
+    // Two abstracts of a meeting.
+    let apart = alike.shared_page && summary.differs();
     let similarity = alike.titles.similarity();
     let is_untitled = alike.titles == TitleMatch::Missing;
     [
@@ -97,18 +99,22 @@ fn by_doi(alike: &Comparison) -> [Line; 8] {
             Reason::DoiTitleAuthor,
         ),
         (is_untitled && !author.differs() && !page.differs(), Likely, Reason::DoiUntitled),
-        (author.agrees() && page.agrees(), Certain, Reason::DoiAuthorPage),
+        (author.agrees() && page.agrees() && !apart, Certain, Reason::DoiAuthorPage),
         (
             author.agrees() && page.is_unknown() && (similarity >= 0.6 || summary.agrees()),
             Likely,
             Reason::DoiAuthorAlike,
         ),
-        (author.agrees() && !page.differs() && alike.has_compatible_years(), Likely, Reason::DoiAuthor),
+        (
+            author.agrees() && !page.differs() && !apart && alike.has_compatible_years(),
+            Likely,
+            Reason::DoiAuthor,
+        ),
     ]
 }
 
 /// The titles are nearly equal. Unless a line states otherwise, DOIs only have to be compatible.
-fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 12] {
+fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 13] {
     let Comparison {
         titles, near, long, author, journal, volume, issue, page, summary, same_journal, ..
     } = *alike;
@@ -120,10 +126,12 @@ fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 12] {
         && page.agrees()
         && !author.differs()
         && (volume.agrees() || journal.agrees() || alike.years.is_some_and(|years| years <= 1));
+    let other_edition = alike.is_other_edition();
     let by_year = near
         && author.agrees()
         && same_year
         && same_doi
+        && !other_edition
         && ![page, volume, journal].iter().any(|value| value.differs());
     let within_two_years = alike.years.is_none_or(|years| years <= if journal.agrees() { 2 } else { 0 });
     [
@@ -136,7 +144,17 @@ fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 12] {
         (
             page_fits
                 && !long
-                && (journal.differs() || volume.differs() || !same_doi || !(volume.agrees() || same_journal)),
+                && (journal.differs()
+                    || volume.differs()
+                    || other_edition
+                    || !same_doi
+                    || !(volume.agrees() || same_journal)),
+            Possible,
+            Reason::TitlePage,
+        ),
+        // A series has the same page in many issues, and sister journals print the same article.
+        (
+            page_fits && (other_edition || (journal.differs() && volume.differs())) && !alike.same_large_page,
             Possible,
             Reason::TitlePage,
         ),
@@ -146,6 +164,7 @@ fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 12] {
                 && (!same_doi
                     || volume.differs()
                     || journal.differs()
+                    || alike.other_issue
                     || (!volume.agrees() && !same_journal && !journal.is_unknown())),
             Likely,
             Reason::TitlePage,
@@ -157,6 +176,7 @@ fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 12] {
             near && long
                 && same_doi
                 && soon
+                && !other_edition
                 && [author, journal, volume].iter().all(|value| value.agrees())
                 && (!page.differs() || (issue.agrees() && titles == TitleMatch::Same)),
             Likely,
@@ -165,6 +185,7 @@ fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 12] {
         (
             near && long
                 && same_doi
+                && !other_edition
                 && author.agrees()
                 && ![journal, page, volume].iter().any(|value| value.differs())
                 && within_two_years,
@@ -175,6 +196,7 @@ fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 12] {
             near && long
                 && same_doi
                 && soon
+                && !other_edition
                 && !author.differs()
                 && journal.agrees()
                 && (!volume.differs() || page.agrees())
@@ -187,6 +209,7 @@ fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 12] {
                 && long
                 && same_doi
                 && same_year
+                && !other_edition
                 && [author, journal, volume].iter().all(|value| value.agrees())
                 && are_nearby(a.page(), b.page()),
             Likely,
@@ -220,13 +243,15 @@ fn is_same_issue(alike: &Comparison) -> bool {
 }
 
 /// The position in print or the abstract agrees: titles may be translated or truncated.
-fn by_place(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 4] {
+fn by_place(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 5] {
     let Comparison { author, journal, volume, issue, page, summary, .. } = *alike;
     let same_doi = !alike.doi.differs();
     let same_year = alike.years == Some(0);
     let soon = alike.has_compatible_years();
     let similarity = alike.titles.similarity();
-    let placed = page.agrees() && volume.agrees() && same_doi;
+    let placed =
+        page.agrees() && volume.agrees() && same_doi && (!alike.other_issue || alike.same_large_page);
+    let alone = summary.agrees() || !alike.shared_page;
     let same_range = page.agrees() && !a.last_page().is_empty() && a.last_page() == b.last_page();
     [
         (
@@ -234,12 +259,18 @@ fn by_place(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 4] {
                 && author.agrees()
                 && soon
                 && !journal.differs()
-                && (similarity >= 0.55 || summary.agrees()),
+                && (similarity >= 0.55 || summary.agrees())
+                && alone,
             Likely,
             Reason::PageVolumeAuthor,
         ),
         (
-            placed && author.agrees() && journal.agrees() && same_year && (!issue.differs() || same_range),
+            placed
+                && author.agrees()
+                && journal.agrees()
+                && same_year
+                && (!issue.differs() || same_range)
+                && alone,
             Likely,
             Reason::PageJournalAuthor,
         ),
@@ -248,6 +279,8 @@ fn by_place(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 4] {
                 && author.agrees()
                 && soon
                 && same_doi
+                && !alike.one_is_preprint
+                && !alike.other_issue
                 && ![page, volume, journal].iter().any(|value| value.differs()),
             Likely,
             Reason::AbstractAuthor,
@@ -258,10 +291,12 @@ fn by_place(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 4] {
                 && journal.agrees()
                 && same_year
                 && (same_range || similarity >= 0.55)
-                && a.page().len() > 1,
+                && a.page().len() > 1
+                && alone,
             Likely,
             Reason::PageJournal,
         ),
+        (placed && author.agrees() && journal.agrees() && same_year, Possible, Reason::PageJournalAuthor),
     ]
 }
 

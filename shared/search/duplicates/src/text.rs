@@ -109,6 +109,29 @@ pub(crate) fn start(text: &str, characters: usize) -> &str {
     }
 }
 
+/// Returns `true` for a letter of Chinese, Japanese or Korean, which stands for a word or a syllable. Folding splits
+/// Korean syllables, so that the first letter of each stands for the syllable.
+pub(crate) fn is_east_asian(c: char) -> bool {
+    is_syllable(c) || is_kana(c)
+}
+
+fn is_syllable(c: char) -> bool {
+    matches!(c, '\u{1100}'..='\u{115F}' | '\u{3400}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')
+}
+
+fn is_kana(c: char) -> bool {
+    matches!(c, '\u{3041}'..='\u{30FF}' | '\u{31F0}'..='\u{31FF}')
+}
+
+/// The length of the East Asian part of a text, in letters of an alphabet: about two for an ideograph or a Korean
+/// syllable, and one for a kana.
+pub(crate) fn east_asian_length(folded: &str) -> usize {
+    if folded.is_ascii() {
+        return 0;
+    }
+    folded.chars().map(|c| if is_syllable(c) { 2 } else { usize::from(is_kana(c)) }).sum()
+}
+
 /// Returns `true` for words without significance.
 pub(crate) fn is_stop_word(word: &str) -> bool {
     word.len() <= LONGEST_STOP_WORD && STOP_WORDS.contains(&word)

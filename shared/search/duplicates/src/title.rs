@@ -3,7 +3,7 @@
 
 use references::work::spend;
 
-use crate::text::{fold, significant_words, start, words};
+use crate::text::{fold, is_east_asian, significant_words, start, words};
 
 /// The maximum number of letters of a title that are compared.
 const MAX_LETTERS: usize = 600;
@@ -11,7 +11,7 @@ const MAX_LETTERS: usize = 600;
 const MAX_NOTE: usize = 40;
 
 /// The beginnings of notes that databases add in brackets: `[Erratum appears in …]`, `[German]`, `(see comment)`.
-const NOTES: [&str; 31] = [
+const NOTES: [&str; 33] = [
     "erratum",
     "errata",
     "comment",
@@ -21,6 +21,8 @@ const NOTES: [&str; 31] = [
     "corrected",
     "correction",
     "retraction",
+    "retracted",
+    "withdrawn",
     "update",
     "reprint",
     "in process",
@@ -49,20 +51,22 @@ const NOTES: [&str; 31] = [
 const MAX_LABEL: usize = 3;
 
 /// Words that mark a notice about an article, if they are among its first words, or the only ones after a colon.
-const NOTICES: [&str; 9] = [
-    "erratum",
-    "errata",
-    "correction",
-    "corrections",
-    "addendum",
-    "retraction",
+const NOTICES: [&str; 7] =
+    ["erratum", "errata", "correction", "corrections", "addendum", "retraction", "withdrawal"];
+
+/// Labels that databases add to the title of an article that was retracted. The article remains the same work.
+const STATUSES: [&str; 7] = [
     "retracted",
+    "retracted article",
+    "retracted chapter",
+    "retracted paper",
     "withdrawn",
-    "withdrawal",
+    "withdrawn article",
+    "temporary removal",
 ];
 
 /// The beginnings of replies to an article.
-const REPLIES: [&[&str]; 15] = [
+const REPLIES: [&[&str]; 17] = [
     &["comment", "on"],
     &["comment", "to"],
     &["comments", "on"],
@@ -74,8 +78,10 @@ const REPLIES: [&[&str]; 15] = [
     &["in", "reply"],
     &["author", "reply"],
     &["authors", "reply"],
+    &["author", "s", "reply"],
     &["author", "response"],
     &["authors", "response"],
+    &["author", "s", "response"],
     &["letter", "to"],
     &["discussion"],
 ];
@@ -118,7 +124,8 @@ impl Title {
         let bare = fold(&without_notes(title));
         // A title that consists of a note is a title.
         let folded = if words(&bare).next().is_none() { fold(title) } else { bare };
-        let first: Vec<&str> = words(&folded).take(5).collect();
+        let folded = without_status(&folded);
+        let first: Vec<&str> = words(folded).take(5).collect();
         let is_reply =
             |words: &[&str]| REPLIES.iter().chain(&EDITORIAL_REPLIES).any(|reply| words.starts_with(reply));
         // `Title of the article: Correction`
@@ -129,7 +136,7 @@ impl Title {
         Self {
             is_notice: is_notice(&first) || (is_label && is_notice(&last)),
             is_reply: is_reply(&first) || (is_label && is_reply(&last)),
-            words: significant_words(&folded, MAX_LETTERS),
+            words: significant_words(folded, MAX_LETTERS),
         }
     }
 }
@@ -138,6 +145,23 @@ fn is_notice(first: &[&str]) -> bool {
     let begins = |word: &&str| NOTICES.contains(word) || (word.starts_with("corrigend") && word.len() > 9);
     first.iter().take(3).any(begins)
         || first.windows(3).take(3).any(|words| words == ["expression", "of", "concern"])
+}
+
+/// Removes the label of a retracted article before or after its title: `RETRACTED: Zinc`, `Zinc - RETRACTED ARTICLE`.
+fn without_status(folded: &str) -> &str {
+    spend(folded.len());
+    let is_status = |label: &str| STATUSES.contains(&label.trim_matches(|c: char| !c.is_alphanumeric()));
+    for separator in [":", " - "] {
+        match folded.split_once(separator) {
+            Some((label, title)) if is_status(label) && words(title).next().is_some() => return title,
+            _ => {}
+        }
+        match folded.rsplit_once(separator) {
+            Some((title, label)) if is_status(label) && words(title).next().is_some() => return title,
+            _ => {}
+        }
+    }
+    folded
 }
 
 fn without_notes(title: &str) -> String {
@@ -184,7 +208,8 @@ fn begins_note(inside: &str) -> bool {
 pub(crate) fn numbers(words: &[String]) -> Vec<String> {
     let mut previous = "";
     let mut found = Vec::new();
-    for word in words.iter().map(String::as_str) {
+    let parts = words.iter().flat_map(|word| word.split(is_east_asian)).filter(|part| !part.is_empty());
+    for word in parts {
         let is_part = PARTS.contains(&previous);
         let number = value(word);
         let is_named = number.is_some_and(|_| is_part || !matches!(word, "i" | "v" | "x" | "one" | "first"));
@@ -236,15 +261,53 @@ mod tests {
     }
 
     #[test]
+    fn label_of_retracted_article_is_removed() {
+        for title in [
+            "RETRACTED: Zinc in adults",
+            "Retracted article: zinc in adults",
+            "*WITHDRAWN*: Zinc in adults",
+            "Withdrawn - Zinc in adults",
+            "TEMPORARY REMOVAL: Zinc in adults",
+            "[RETRACTED] Zinc in adults",
+            "[Retracted: zinc in adults]",
+            "Zinc in adults [Retracted article]",
+            "Zinc in adults (Withdrawn article)",
+            "Zinc in adults: RETRACTED",
+            "Zinc in adults - Retracted article",
+        ] {
+            let read = Title::read(title);
+            assert_eq!(read.words.join(" "), "zinc adults", "{title}");
+            assert!(!read.is_notice, "{title}");
+        }
+        for (title, words) in [
+            ("Retracted articles: a review", "retracted articles review"),
+            ("Retracted:", "retracted"),
+            ("Withdrawn", "withdrawn"),
+        ] {
+            assert_eq!(Title::read(title).words.join(" "), words);
+        }
+    }
+
+    #[test]
     fn notices_and_replies_are_recognized_by_beginning() {
-        for title in
-            ["Erratum: zinc", "Corrigendum to zinc", "Notice of retraction", "Expression of concern: zinc"]
-        {
+        for title in [
+            "Erratum: zinc",
+            "Corrigendum to zinc",
+            "Notice of retraction",
+            "Retraction: RETRACTED: zinc",
+            "Withdrawal: zinc",
+            "Expression of concern: zinc",
+        ] {
             assert!(Title::read(title).is_notice, "{title}");
         }
-        for title in
-            ["Comment on: zinc", "Re: zinc", "Authors' reply", "Letter to the editor", "Invited commentary"]
-        {
+        for title in [
+            "Comment on: zinc",
+            "Re: zinc",
+            "Authors' reply",
+            "Zinc: author's response",
+            "Letter to the editor",
+            "Invited commentary",
+        ] {
             assert!(Title::read(title).is_reply, "{title}");
         }
         for title in ["Zinc in adults after a retraction", "Recovery", "Responses to zinc", "Comment letters"]
@@ -262,6 +325,7 @@ mod tests {
             ("Zinc, part B", "b"),
             ("Phase one trial of vitamin D", "1"),
             ("One trial of factor V", ""),
+            ("锌治疗感冒第2部分", "2"),
             ("Update 3 of a review in six countries", "3 6"),
         ] {
             assert_eq!(numbers(&Title::read(title).words).join(" "), expected, "{title}");

@@ -104,6 +104,16 @@ fn conflicting_records_are_never_joined_by_a_third() {
 }
 
 #[test]
+fn retracted_article_joins_its_group_but_its_notice_does_not() {
+    let place = zinc("y=2006;j=Acta Paediatrica;v=95;i=10;p=1175");
+    let [retracted, notice] = ["RETRACTED", "Retraction"]
+        .map(|label| format!("{place};t={label}: Oral zinc for the prevention of common colds in children"));
+    let surely = Some((0, Tier::Certain, Reason::TitlePage));
+    assert_eq!(marked(&[&place, &retracted], &[], &[]), [None, surely]);
+    assert_eq!(marked(&[&place, &notice], &[], &[]), [None, None]);
+}
+
+#[test]
 fn possible_matches_are_marked_but_not_grouped() {
     let found = marked(&[&zinc("y=1990"), &zinc("y=2006")], &[], &[]);
     assert_eq!(found, [None, Some((0, Tier::Possible, Reason::Title))]);

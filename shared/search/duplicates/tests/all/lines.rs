@@ -79,7 +79,7 @@ fn identifiers_decide_together_with_other_fields(
     Possible,
     Reason::Title
 )]
-#[case::two_years_apart("p=;v=", "y=2008", Likely, Reason::TitleAuthor)]
+#[case::two_years_apart("p=", "y=2008", Likely, Reason::TitleAuthor)]
 #[case::no_year("p=;v=;j=", "y=", Likely, Reason::TitleAuthor)]
 #[case::without_author("p=", "a=;y=2007", Likely, Reason::TitleJournal)]
 #[case::pages_a_slip_apart("i=", "p=1157-1181", Likely, Reason::TitleNearbyPage)]
@@ -105,6 +105,148 @@ fn titles_decide_together_with_position(
     #[case] reason: Reason,
 ) {
     assert_comparison(&format!("{PLAIN};{both}"), &format!("{PLAIN};{both};{second}"), Some((tier, reason)));
+}
+
+#[rstest]
+#[case::issue("p=1-2", "i=11", Reason::TitlePage)]
+#[case::issue_without_pages("p=", "i=11", Reason::Title)]
+#[case::issue_of_editorials("t=Editorial;p=1-2", "i=11;p=1-3", Reason::TitlePage)]
+#[case::issue_and_nearby_page("", "i=11;p=1178", Reason::Title)]
+#[case::issue_without_author("p=", "a=;i=11", Reason::Title)]
+#[case::issue_in_the_next_year("p=", "i=11;y=2007", Reason::Title)]
+#[case::volume_and_year("p=1-2", "v=96;y=2007", Reason::TitlePage)]
+#[case::year_alone("v=;i=;p=", "y=2007", Reason::Title)]
+#[case::year_without_author("v=;p=", "a=;y=2007", Reason::Title)]
+#[case::version_of_a_review("v=;p=CD001364", "i=2;y=2007", Reason::TitlePage)]
+#[case::conference(
+    "j=Diabetologia. Conference: 45th EASD;i=S1;p=",
+    "j=Diabetologia;i=2;p=200",
+    Reason::Title
+)]
+#[case::sister_journal("p=e1-e10", "p=e1-e60;j=Stroke;v=54", Reason::TitlePage)]
+#[case::preprint("v=;i=;p=;j=Preprints.org", "j=", Reason::Title)]
+#[case::preprint_by_doi("v=;i=;p=;j=;d=10.21203/rs.3.rs-1/v1", "d=", Reason::Title)]
+#[case::preprint_with_abstract("v=;i=;p=;s=colds;j=medRxiv", "j=", Reason::Title)]
+fn title_in_another_edition_is_possible(#[case] both: &str, #[case] second: &str, #[case] reason: Reason) {
+    let expected = Some((Possible, reason));
+    assert_comparison(&format!("{PLAIN};{both}"), &format!("{PLAIN};{both};{second}"), expected);
+}
+
+#[rstest]
+#[case::large_page("", "i=11", Likely, Reason::TitlePage)]
+#[case::large_issue_number("i=640;p=29-32", "i=641", Certain, Reason::TitlePage)]
+#[case::supplement_instead_of_volume("i=;p=S52", "v=1", Likely, Reason::TitlePage)]
+#[case::online_first("", "y=2007;v=;i=;p=", Likely, Reason::TitleAuthor)]
+#[case::preprint_in_two_databases("v=;i=;p=;j=medRxiv", "", Certain, Reason::TitleYearAuthor)]
+fn title_without_evidence_of_another_edition_matches(
+    #[case] both: &str,
+    #[case] second: &str,
+    #[case] tier: Tier,
+    #[case] reason: Reason,
+) {
+    assert_comparison(&format!("{PLAIN};{both}"), &format!("{PLAIN};{both};{second}"), Some((tier, reason)));
+}
+
+#[rstest]
+#[case::abstract_page("p=A295", OTHER_TITLE, Some((Possible, Reason::PageJournalAuthor)))]
+#[case::one_page("p=295-295", OTHER_TITLE, Some((Possible, Reason::PageJournalAuthor)))]
+#[case::other_abstract(
+    "p=295;s=colds",
+    "s=vitamins;t=Une etude de la vitamine",
+    Some((Possible, Reason::PageJournalAuthor))
+)]
+#[case::similar_title(
+    "p=A295",
+    "t=Oral zinc for the treatment of common colds in old men",
+    Some((Possible, Reason::PageJournalAuthor))
+)]
+#[case::parts(
+    "p=A295;t=Zinc for colds in children: part 1",
+    "t=Zinc for colds in children: part 2",
+    Some((Possible, Reason::Numbers))
+)]
+#[case::doi_of_a_supplement(
+    "p=A295;d=10.1000/a;s=colds",
+    "s=vitamins;t=Une etude de la vitamine",
+    Some((Possible, Reason::Doi))
+)]
+#[case::nobody_named("a=;p=295-295", OTHER_TITLE, None)]
+#[case::same_abstract("p=A295;s=colds", OTHER_TITLE, Some((Likely, Reason::PageVolumeAuthor)))]
+#[case::range_of_pages("p=S25-S29", OTHER_TITLE, Some((Likely, Reason::PageJournalAuthor)))]
+#[case::number_of_an_article("p=e43268", OTHER_TITLE, Some((Likely, Reason::PageJournalAuthor)))]
+fn abstracts_on_one_page_are_possible(
+    #[case] both: &str,
+    #[case] second: &str,
+    #[case] expected: Option<(Tier, Reason)>,
+) {
+    assert_comparison(&format!("{PLAIN};{both}"), &format!("{PLAIN};{both};{second}"), expected);
+}
+
+#[test]
+fn titles_of_a_series_in_two_issues_are_no_match() {
+    let one = format!("{PLAIN};p=1-2;t=Highlights of March for clinicians");
+    assert_comparison(&one, &format!("{one};i=11;t=Highlights of the April issue"), None);
+}
+
+/// Titles without spaces between words.
+#[rstest]
+#[case::chinese(
+    "t=锌治疗儿童感冒的随机对照试验",
+    "j=Chinese Journal of Pediatrics",
+    Some((Likely, Reason::TitlePage))
+)]
+#[case::chinese_online_first(
+    "t=锌治疗儿童感冒的随机对照试验",
+    "y=2007;v=;i=;p=",
+    Some((Likely, Reason::TitleAuthor))
+)]
+#[case::ten_ideographs("t=锌治疗儿童感冒的效果", "j=Nature", Some((Likely, Reason::TitlePage)))]
+#[case::japanese("t=小児のかぜに対する亜鉛の効果", "j=Nature", Some((Likely, Reason::TitlePage)))]
+#[case::korean("t=소아감기에대한아연의효과", "j=Nature", Some((Likely, Reason::TitlePage)))]
+#[case::subtitle(
+    "t=锌治疗儿童感冒的随机对照试验",
+    "t=锌治疗儿童感冒的随机对照试验：多中心研究",
+    Some((Certain, Reason::TitlePage))
+)]
+#[case::short_title("t=编者按", "j=Nature", Some((Possible, Reason::TitlePage)))]
+#[case::loanword("t=インフルエンザワクチン", "j=Nature", Some((Possible, Reason::TitlePage)))]
+#[case::other_ideograph(
+    "p=;t=干扰素治疗慢性乙型肝炎的随机对照试验",
+    "t=干扰素治疗慢性丙型肝炎的随机对照试验",
+    None
+)]
+#[case::phase(
+    "p=A295;t=锌治疗儿童感冒的II期临床试验",
+    "t=锌治疗儿童感冒的III期临床试验",
+    Some((Possible, Reason::Numbers))
+)]
+fn title_length_counts_ideographs(
+    #[case] both: &str,
+    #[case] second: &str,
+    #[case] expected: Option<(Tier, Reason)>,
+) {
+    assert_comparison(&format!("{PLAIN};{both}"), &format!("{PLAIN};{both};{second}"), expected);
+}
+
+#[rstest]
+#[case::label("RETRACTED: ", "", "", Certain, Reason::TitleYearAuthor)]
+#[case::label_of_an_article("RETRACTED ARTICLE: ", "", "", Certain, Reason::TitleYearAuthor)]
+#[case::withdrawn("WITHDRAWN: ", "", "", Certain, Reason::TitleYearAuthor)]
+#[case::bracket("[Retracted] ", "", "", Certain, Reason::TitleYearAuthor)]
+#[case::suffix("", " (Retracted article. See vol. 12, pg. 3, 2010)", "", Certain, Reason::TitleYearAuthor)]
+#[case::retraction("Retraction: ", "", "s=colds", Possible, Reason::Notice)]
+#[case::notice("Retraction notice to ", "", "s=colds", Possible, Reason::Notice)]
+#[case::retraction_as_suffix("", ": Retraction", "", Possible, Reason::Notice)]
+fn retracted_article_matches_but_its_notice_does_not(
+    #[case] prefix: &str,
+    #[case] suffix: &str,
+    #[case] both: &str,
+    #[case] tier: Tier,
+    #[case] reason: Reason,
+) {
+    let title = "Oral zinc for the prevention of common colds in school children";
+    let article = format!("{PLAIN};p=;{both}");
+    assert_comparison(&article, &format!("{article};t={prefix}{title}{suffix}"), Some((tier, reason)));
 }
 
 #[rstest]
@@ -142,6 +284,11 @@ fn positions_decide_if_titles_differ(
 #[case::a_reply(
     "m=",
     "t=Reply: Oral zinc for the prevention of common colds in school children",
+    Reason::Reply
+)]
+#[case::a_response_of_an_author(
+    "m=",
+    "t=Oral zinc for the prevention of common colds in school children: author's response",
     Reason::Reply
 )]
 #[case::numbers(

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use references::{Reference, work};
 
 /// Pieces that open, close or separate part of a title, name, page or identifier.
-const PIECES: [&str; 31] = [
+const PIECES: [&str; 34] = [
     "(",
     ")",
     "[",
@@ -37,6 +37,9 @@ const PIECES: [&str; 31] = [
     "conference:",
     "Jr ",
     "1234-567",
+    "retracted: ",
+    " - ",
+    "锌",
 ];
 
 /// A record with the same text in every field.
