@@ -135,19 +135,28 @@ def ris(record: Record) -> str:
     return "\n".join(["TY  - JOUR", *(f"{tag}  - {value}" for tag, value in tags if value), "ER  - \n\n"])
 
 
-def peak_mib() -> float:
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+# The peak memory of a process includes that of its parent before it was started, so a small one starts it.
+STARTER = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
 
 
-def ours(program: Path, records: list[Record]) -> tuple[Pairs, float]:
-    """Returns the pairs that are certain or likely, and the seconds of the import."""
+def peak_mib(command: list[str | Path]) -> float:
+    """Runs a program, and returns its peak memory."""
+    run = subprocess.run([sys.executable, "-c", STARTER, *command], check=True, stdout=subprocess.PIPE)
+    return int(run.stdout) / 1024
+
+
+def ours(program: Path, records: list[Record], truth: Pairs) -> dict[str, Any]:
+    """Imports the records. Pairs that are certain or likely count."""
     with tempfile.TemporaryDirectory(prefix="duplicates-") as folder:
-        file, data = Path(folder) / "a.ris", ["--data-dir", f"{folder}/data"]
+        file = Path(folder) / "a.ris"
+        data: list[str | Path] = ["--data-dir", f"{folder}/data"]
         file.write_text("".join(map(ris, records)), "utf-8")
         began = time.monotonic()
-        subprocess.run(
-            [program, "import", file, "--search-name", "a", *data], check=True, stdout=subprocess.DEVNULL
-        )
+        memory = peak_mib([program, "import", file, "--search-name", "a", *data])
         took = time.monotonic() - began
         listing = subprocess.run(
             [program, "studies", "a", "--json", *data], check=True, stdout=subprocess.PIPE
@@ -158,7 +167,7 @@ def ours(program: Path, records: list[Record]) -> tuple[Pairs, float]:
             mark = study.get("duplicate")
             if mark and mark["tier"] in TIERS:
                 pairs.add((mark["record"] - 1, study["source"]["record"] - 1))
-        return pairs, took
+        return row("search-import", pairs, truth, took, memory)
 
 
 def peer(count: int) -> dict[str, Any]:
@@ -175,7 +184,10 @@ def peer(count: int) -> dict[str, Any]:
     took = time.monotonic() - began
     found = matched[matched["duplicate_label"] == "duplicate"]
     pairs = [sorted((int(one), int(other))) for one, other in zip(found["ID_1"], found["ID_2"], strict=True)]
-    return {"pairs": pairs, "seconds": took}
+    memory = max(
+        resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    return {"pairs": pairs, "seconds": took, "peak_mib": memory / 1024}
 
 
 def row(name: str, found: Pairs, truth: Pairs, seconds: float, memory: float) -> dict[str, Any]:
@@ -202,13 +214,12 @@ def main() -> None:
         print(json.dumps(peer(options.records)))
         return
     records, truth = generate(options.records)
-    found, seconds = ours(options.program.resolve(), records)
-    rows = [row("search-import", found, truth, seconds, peak_mib())]
+    rows = [ours(options.program.resolve(), records, truth)]
     command = [sys.executable, __file__, str(options.program), "--records", str(options.records), "--peer"]
     answer = subprocess.run(command, check=True, stdout=subprocess.PIPE)
     other = json.loads(answer.stdout.splitlines()[-1])
     pairs = {(one, two) for one, two in other["pairs"]}
-    rows.append(row("bib-dedupe", pairs, truth, other["seconds"], peak_mib()))
+    rows.append(row("bib-dedupe", pairs, truth, other["seconds"], other["peak_mib"]))
     result = {"records": options.records, "pairs": len(truth), "rows": rows}
     print(json.dumps(result, indent=1))
     if options.output:
