@@ -89,31 +89,35 @@ pub(super) fn add_lines<'a>(draft: &mut Draft<'a>, named: FieldName, value: &'a 
     }
 }
 
-/// Adds keywords between line breaks and semicolons, or between commas in Chinese, Japanese and Korean. In other languages
-/// a keyword may contain a comma: `Neoplasms, Second Primary`. So may the name of a substance: `N,N-二甲基甲酰胺`.
+/// Adds keywords between line breaks and semicolons.
 pub(super) fn keywords(draft: &mut Draft<'_>, named: FieldName, value: &str) {
-    let mut add = |keyword| draft.keyword(named.rank, keyword);
-    if !value.is_ascii() {
-        let is_end = |c| matches!(c, '\n' | '\r' | ';' | '；');
-        if value.contains(is_end) || !value.contains(names::is_ideographic) {
-            return value.split(is_end).for_each(add);
-        }
-        let bytes = value.as_bytes();
-        let is_in_name = |at: usize| {
-            let is_part = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-            is_part(at.checked_sub(1).and_then(|before| bytes.get(before))) && is_part(bytes.get(at + 1))
-        };
-        let mut start = 0;
-        for (at, comma) in value.match_indices([',', '，', '、']) {
-            if comma != "," || !is_in_name(at) {
-                add(&value[start..at]);
-                start = at + comma.len();
-            }
-        }
-        return add(&value[start..]);
-    }
     let ends = memchr::memchr3_iter(b'\n', b'\r', b';', value.as_bytes());
     for keyword in lines::between(ends, value.len()) {
-        add(&value[keyword]);
+        draft.keyword(named.rank, &value[keyword]);
     }
+}
+
+/// Splits keywords in Chinese, Japanese and Korean at wide semicolons, or at commas. In other languages a keyword may
+/// contain a comma: `Neoplasms, Second Primary`. So may the name of a substance: `N,N-二甲基甲酰胺`.
+pub(super) fn east_asian_keywords(value: &str) -> Vec<&str> {
+    if value.contains('；') {
+        return value.split('；').collect();
+    }
+    if value.contains([';', '\n', '\r']) || !value.contains(names::is_ideographic) {
+        return vec![value];
+    }
+    let bytes = value.as_bytes();
+    let is_in_name = |at: usize| {
+        let is_part = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+        is_part(at.checked_sub(1).and_then(|before| bytes.get(before))) && is_part(bytes.get(at + 1))
+    };
+    let (mut keywords, mut start) = (Vec::new(), 0);
+    for (at, comma) in value.match_indices([',', '，', '、']) {
+        if comma != "," || !is_in_name(at) {
+            keywords.push(&value[start..at]);
+            start = at + comma.len();
+        }
+    }
+    keywords.push(&value[start..]);
+    keywords
 }

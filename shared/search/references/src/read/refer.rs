@@ -42,6 +42,10 @@ pub(super) fn read(text: &str) -> Draft<'_> {
             for value in value.split(name) {
                 labels::add(&mut draft, &INDEX, name, value);
             }
+        } else if name == "%K" && !value.is_ascii() {
+            for keyword in labels::east_asian_keywords(value) {
+                labels::add(&mut draft, &INDEX, name, keyword);
+            }
         } else {
             labels::add(&mut draft, &INDEX, name, value);
         }
