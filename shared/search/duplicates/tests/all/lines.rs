@@ -26,6 +26,12 @@ fn assert_comparison(one: &str, other: &str, expected: Option<(Tier, Reason)>) {
     }
 }
 
+/// Compares two records that differ from the plain one in the fields `both`, and from each other in those of `second`.
+#[track_caller]
+fn assert_plain(both: &str, second: &str, expected: Option<(Tier, Reason)>) {
+    assert_comparison(&format!("{PLAIN};{both}"), &format!("{PLAIN};{both};{second}"), expected);
+}
+
 /// The changes to both records, the changes to the second record, and the expected result.
 #[rstest]
 #[case::itself("", "", Certain, Reason::Pmid)]
@@ -104,7 +110,7 @@ fn titles_decide_together_with_position(
     #[case] tier: Tier,
     #[case] reason: Reason,
 ) {
-    assert_comparison(&format!("{PLAIN};{both}"), &format!("{PLAIN};{both};{second}"), Some((tier, reason)));
+    assert_plain(both, second, Some((tier, reason)));
 }
 
 #[rstest]
@@ -129,7 +135,7 @@ fn titles_decide_together_with_position(
 #[case::preprint_with_abstract("v=;i=;p=;s=colds;j=medRxiv", "j=", Reason::Title)]
 fn title_in_another_edition_is_possible(#[case] both: &str, #[case] second: &str, #[case] reason: Reason) {
     let expected = Some((Possible, reason));
-    assert_comparison(&format!("{PLAIN};{both}"), &format!("{PLAIN};{both};{second}"), expected);
+    assert_plain(both, second, expected);
 }
 
 #[rstest]
@@ -144,7 +150,7 @@ fn title_without_evidence_of_another_edition_matches(
     #[case] tier: Tier,
     #[case] reason: Reason,
 ) {
-    assert_comparison(&format!("{PLAIN};{both}"), &format!("{PLAIN};{both};{second}"), Some((tier, reason)));
+    assert_plain(both, second, Some((tier, reason)));
 }
 
 #[rstest]
@@ -179,7 +185,7 @@ fn abstracts_on_one_page_are_possible(
     #[case] second: &str,
     #[case] expected: Option<(Tier, Reason)>,
 ) {
-    assert_comparison(&format!("{PLAIN};{both}"), &format!("{PLAIN};{both};{second}"), expected);
+    assert_plain(both, second, expected);
 }
 
 #[test]
@@ -225,7 +231,7 @@ fn title_length_counts_ideographs(
     #[case] second: &str,
     #[case] expected: Option<(Tier, Reason)>,
 ) {
-    assert_comparison(&format!("{PLAIN};{both}"), &format!("{PLAIN};{both};{second}"), expected);
+    assert_plain(both, second, expected);
 }
 
 #[rstest]
@@ -271,7 +277,7 @@ fn positions_decide_if_titles_differ(
     #[case] tier: Tier,
     #[case] reason: Reason,
 ) {
-    assert_comparison(&format!("{PLAIN};{both}"), &format!("{PLAIN};{both};{second}"), Some((tier, reason)));
+    assert_plain(both, second, Some((tier, reason)));
 }
 
 #[rstest]
