@@ -29,15 +29,13 @@ const TYPES: [&str; 14] = [
     "Q&A",
 ];
 
-fn is_type(name: &str) -> bool {
-    TYPES.contains(&name)
-}
-
 /// Divides a title of Ichushi into the title and its type.
 fn title_and_type(value: &str) -> (&str, &str) {
     let bracket = value.trim_end().strip_suffix(')').and_then(|rest| rest.rsplit_once('('));
     // Marks such as `特集` follow the type.
-    bracket.filter(|(_, types)| types.split('/').next().is_some_and(is_type)).unwrap_or((value, ""))
+    let is_typed =
+        |(_, types): &(&str, &str)| types.split('/').next().is_some_and(|first| TYPES.contains(&first));
+    bracket.filter(is_typed).unwrap_or((value, ""))
 }
 
 pub(super) fn read(text: &str) -> Draft<'_> {

@@ -99,8 +99,7 @@ fn is_cnki_field(line: &[u8]) -> bool {
 
 fn kind(line: &[u8]) -> LineRole {
     let line = unmarked(line);
-    let is_source =
-        || line.strip_prefix(FIRST).is_some_and(|rest| SOURCE.iter().any(|name| rest.starts_with(name)));
+    let is_source = || line.strip_prefix(FIRST).is_some_and(|rest| begins_with(rest, &SOURCE));
     match line.first() {
         Some(b'D')
             if line.starts_with(DATA_TYPE) && line.get(DATA_TYPE.len()).is_some_and(u8::is_ascii_digit) =>
@@ -127,7 +126,7 @@ pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
         LineRole::Title(_) => open.began == kind,
         _ => false,
     };
-    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next, has_similar_text: false }, limit)
+    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit)
 }
 
 #[cfg(test)]
