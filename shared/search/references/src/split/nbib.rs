@@ -59,7 +59,7 @@ pub(crate) fn is_first_line(line: &[u8]) -> bool {
 
 /// Splits nbib files.
 pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
-    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next, has_similar_text: false }, limit)
+    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit)
 }
 
 #[cfg(test)]

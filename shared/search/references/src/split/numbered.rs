@@ -58,7 +58,7 @@ fn splitter(
     begins_next: fn(&OpenRecord, LineRole) -> bool,
     limit: usize,
 ) -> TaggedSplitter {
-    TaggedSplitter::new(LineRules { kind, prefix: PREFIX, begins_next, has_similar_text: false }, limit)
+    TaggedSplitter::new(LineRules { kind, prefix: PREFIX, begins_next }, limit)
 }
 
 fn typed(is_type: bool) -> LineRole {

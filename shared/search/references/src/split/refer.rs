@@ -42,7 +42,7 @@ pub(crate) fn is_type_line(line: &[u8]) -> bool {
 
 /// Splits EndNote's tagged files.
 pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
-    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next, has_similar_text: false }, limit)
+    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit)
 }
 
 #[cfg(test)]

@@ -279,10 +279,7 @@ pub(crate) fn is_loose(text: &str) -> bool {
 
 /// Splits RIS files with other blanks and dashes.
 pub(crate) fn loose_splitter(limit: usize) -> TaggedSplitter {
-    TaggedSplitter::new(
-        LineRules { kind: loose_kind, prefix: LOOSE_PREFIX, begins_next, has_similar_text: false },
-        limit,
-    )
+    TaggedSplitter::new(LineRules { kind: loose_kind, prefix: LOOSE_PREFIX, begins_next }, limit)
 }
 
 // Some programs sort the tags, so that `TY` is in the middle of a record, and others repeat it.
@@ -293,8 +290,7 @@ fn begins_next(open: &OpenRecord, kind: LineRole) -> bool {
 /// Splits RIS files.
 pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
     let elements = LineElements { length: line_elements, lookahead: MAX_ELEMENTS + MAX_ELEMENT + TAG_PREFIX };
-    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next, has_similar_text: false }, limit)
-        .with_elements(elements)
+    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit).with_elements(elements)
 }
 
 #[cfg(test)]

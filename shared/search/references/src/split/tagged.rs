@@ -41,8 +41,6 @@ pub(crate) struct LineRules {
     pub(crate) prefix: usize,
     /// Returns `true` if a line of a role ends the open record and begins the next.
     pub(crate) begins_next: fn(&OpenRecord, LineRole) -> bool,
-    /// `true` if a paragraph of a value may begin like a title.
-    pub(crate) has_similar_text: bool,
 }
 
 /// The splitter of formats whose records begin and end at tags.
@@ -52,6 +50,8 @@ pub(crate) struct TaggedSplitter {
     limit: usize,
     lines: Lines,
     open: Option<OpenRecord>,
+    /// `true` if a paragraph of a value may begin like a title.
+    has_similar_text: bool,
 }
 
 /// A record whose end has not been found.
@@ -138,17 +138,16 @@ impl TaggedSplitter {
     /// another record is open.
     pub(crate) fn by_type(kind: fn(&[u8]) -> LineRole, prefix: usize, limit: usize) -> Self {
         let begins_next = |_: &_, kind| kind == LineRole::Type;
-        Self::new(LineRules { kind, prefix, begins_next, has_similar_text: false }, limit)
+        Self::new(LineRules { kind, prefix, begins_next }, limit)
     }
 
     /// Ignores titles directly behind a blank line, because a paragraph of a value may begin like a title.
-    pub(crate) fn with_similar_text(mut self) -> Self {
-        self.rules.has_similar_text = true;
-        self
+    pub(crate) fn with_similar_text(self) -> Self {
+        Self { has_similar_text: true, ..self }
     }
 
     pub(crate) fn new(rules: LineRules, limit: usize) -> Self {
-        Self { rules, limit, lines: Lines::default(), open: None }
+        Self { rules, limit, lines: Lines::default(), open: None, has_similar_text: false }
     }
 
     /// Also ends lines at these elements.
@@ -174,7 +173,7 @@ impl TaggedSplitter {
     }
 
     fn is_similar_text(&self) -> bool {
-        self.rules.has_similar_text && self.open.is_some_and(|open| open.blanks > 0)
+        self.has_similar_text && self.open.is_some_and(|open| open.blanks > 0)
     }
 
     /// The gap before a record that the current line begins, or that it shows to have begun in a line before it.
