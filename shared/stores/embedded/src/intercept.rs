@@ -98,71 +98,71 @@ pub enum Call {
     ActsRead,
     /// [`saga::KeepHistory::remove`].
     HistoryRemove,
-    /// [`imports::ReportProgress::report`].
+    /// `imports::ReportProgress::report`.
     ProgressReport,
-    /// [`imports::ReadProgress::progress`].
+    /// `imports::ReadProgress::progress`.
     ProgressRead,
-    /// [`imports::ParseAttempts::start`].
+    /// `imports::ParseAttempts::start`.
     ReadingBegin,
-    /// [`imports::ParseAttempts::save`].
+    /// `imports::ParseAttempts::save`.
     ReadingReach,
-    /// [`imports::ParseAttempts::place`].
+    /// `imports::ParseAttempts::place`.
     ReadingPlace,
-    /// [`imports::ParseAttempts::end`].
+    /// `imports::ParseAttempts::end`.
     ReadingPause,
-    /// [`imports::WriteStudies::store`].
+    /// `imports::WriteStudies::store`.
     StudiesStore,
-    /// [`imports::WriteStudies::discard`].
+    /// `imports::WriteStudies::discard`.
     StudiesDiscard,
-    /// [`imports::WriteStudies::remove`].
+    /// `imports::WriteStudies::remove`.
     StudiesRemove,
-    /// [`imports::WriteStudies::finish`].
+    /// `imports::WriteStudies::finish`.
     StudiesFinish,
-    /// [`imports::WriteStudies::withdraw`].
+    /// `imports::WriteStudies::withdraw`.
     StudiesWithdraw,
-    /// [`imports::CompareStudies::revise`].
+    /// `imports::CompareStudies::revise`.
     StudiesRevise,
-    /// [`imports::CompareStudies::sharing`].
+    /// `imports::CompareStudies::sharing`.
     StudiesSharing,
-    /// [`imports::CompareStudies::mark`].
+    /// `imports::CompareStudies::mark`.
     StudiesMark,
-    /// [`imports::ReadStudies::select`], and [`imports::ReadStudies::studies_at`].
+    /// `imports::ReadStudies::select`, and `imports::ReadStudies::studies_at`.
     StudiesRead,
-    /// [`imports::ReadStudies::quarantined`].
+    /// `imports::ReadStudies::quarantined`.
     StudiesQuarantined,
-    /// [`imports::ReadStudies::keyed`].
+    /// `imports::ReadStudies::keyed`.
     StudiesKeyed,
-    /// [`imports::ReadStudies::identities_of`].
+    /// `imports::ReadStudies::identities_of`.
     StudiesIdentities,
-    /// [`imports::ReadStudies::parsed`].
+    /// `imports::ReadStudies::parsed`.
     StudiesParsed,
-    /// [`imports::ReadStudies::stored_files`].
+    /// `imports::ReadStudies::stored_files`.
     StudiesFiles,
-    /// [`imports::ReadStudies::marked`].
+    /// `imports::ReadStudies::marked`.
     StudiesMarked,
-    /// [`imports::ReadStudies::repeating`].
+    /// `imports::ReadStudies::repeating`.
     StudiesRepeating,
-    /// [`imports::ReadStudies::words`].
+    /// `imports::ReadStudies::words`.
     WordsRead,
-    /// [`imports::IndexWords::unindexed`].
+    /// `imports::IndexWords::unindexed`.
     WordsUnindexed,
-    /// [`imports::IndexWords::store_words`].
+    /// `imports::IndexWords::store_words`.
     WordsStore,
-    /// [`imports::PresignUpload::presign`].
+    /// `imports::PresignUpload::presign`.
     ObjectsPresign,
     /// [`Store::upload`](crate::Store::upload).
     ObjectsUpload,
-    /// [`imports::ReadObject::head`].
+    /// `imports::ReadObject::head`.
     ObjectsHead,
-    /// [`imports::ReadObject::open`].
+    /// `imports::ReadObject::open`.
     ObjectsOpen,
-    /// [`imports::FindObjects::find`].
+    /// `imports::FindObjects::find`.
     ObjectsFind,
-    /// [`imports::FindObjects::remove`].
+    /// `imports::FindObjects::remove`.
     ObjectsRemove,
-    /// [`imports::KeepExports::keep`].
+    /// `imports::KeepExports::keep`.
     ExportsKeep,
-    /// [`imports::KeepExports::link`].
+    /// `imports::KeepExports::link`.
     ExportsLink,
 }
 
