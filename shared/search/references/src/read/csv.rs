@@ -7,7 +7,7 @@ use super::{
     draft::Draft,
     entities,
     field::{FIELDS, Field, FieldName},
-    identifiers, names, pages, tidy,
+    identifiers, names, notation, pages, tidy,
 };
 use crate::{
     Reference,
@@ -61,6 +61,7 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
             Some(named) => {
                 add(&mut draft, named, &column.name, cell, best[named.field as usize] == named.rank);
             }
+            None if column.name == EXTERNAL_IDS => external_ids(&mut draft, cell),
             None => draft.extra.push(&column.name, &entities::decode(cell)),
         }
     }
@@ -149,6 +150,28 @@ fn add<'a>(draft: &mut Draft<'a>, named: FieldName, column: &'a str, cell: &'a s
     }
 }
 
+/// The column in which Semantic Scholar lists the identifiers of a work.
+const EXTERNAL_IDS: &str = "externalIds";
+
+fn external_ids<'a>(draft: &mut Draft<'a>, cell: &'a str) {
+    let Some(pairs) = notation::pairs(cell) else { return draft.extra.push(EXTERNAL_IDS, cell) };
+    for (name, number) in pairs {
+        let field = match name.as_str() {
+            "DOI" => Field::Doi,
+            "PubMed" => Field::Pmid,
+            "PubMedCentral" => {
+                draft.extra.push("PMC", &format!("PMC{}", number.trim_start_matches("PMC")));
+                continue;
+            }
+            _ => {
+                draft.extra.push(&name, &number);
+                continue;
+            }
+        };
+        draft.add_as(FieldName::new(field, EXTERNAL_IDS, 1), EXTERNAL_IDS, Cow::Owned(number));
+    }
+}
+
 /// Databases by which reviewers label the rows of a table, and which are no journals, in lower case.
 #[rustfmt::skip]
 const DATABASES: [&str; 22] = [
@@ -171,7 +194,7 @@ fn without_fraction(cell: &str) -> &str {
 /// Splits a cell with several items: quoted, or separated by semicolons, bars, line breaks, or commas outside of
 /// brackets, as in "cyst (diagnosis, surgery), stomach".
 fn list(cell: &str, mut item: impl FnMut(&str)) {
-    if let Some(items) = names::quoted_list(cell) {
+    if let Some(items) = notation::list(cell) {
         return items.iter().for_each(|text| item(text));
     }
     if let Some(separator) = names::separator(cell) {

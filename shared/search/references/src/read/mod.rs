@@ -31,6 +31,7 @@ mod latex;
 mod mods;
 mod names;
 mod nbib;
+mod notation;
 mod noteexpress;
 mod pages;
 mod person;

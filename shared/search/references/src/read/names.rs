@@ -15,7 +15,7 @@ use shapes::{PARTICLES, are_initials, are_initials_of, is_natural, is_short_form
 pub(super) use shapes::{is_ideographic, is_without_alphabet};
 
 use super::{
-    entities,
+    entities, notation,
     placeholders::is_no_name,
     tidy::{line, tidied},
 };
@@ -569,8 +569,12 @@ pub(super) fn split_cell(cell: &str) -> Vec<String> {
     }
     let decoded = entities::decode(cell.trim());
     let cell = decoded.as_ref();
-    if let Some(items) = quoted_list(cell) {
+    if let Some(items) = notation::list(cell) {
         return items.iter().filter_map(|name| one(name)).collect();
+    }
+    if let Some(pairs) = notation::pairs(cell) {
+        let names = pairs.iter().filter(|(key, _)| key == "name");
+        return names.filter_map(|(_, name)| one(name)).collect();
     }
     if let Some(separator) = separator(cell) {
         return cell.split(separator).flat_map(each).collect();
@@ -669,26 +673,6 @@ fn initials_first(name: &str) -> Option<String> {
     let (initials, family) = (name[..at].trim_end(), &name[at..]);
     let is_family = family.chars().any(char::is_lowercase) && !family.split(' ').any(are_initials);
     (is_family && !initials.is_empty()).then(|| joined(family, initials)).flatten()
-}
-
-/// Parses a list in Python's notation.
-pub(super) fn quoted_list(cell: &str) -> Option<Vec<String>> {
-    let inner = cell.strip_prefix('[')?.strip_suffix(']')?;
-    let (mut items, mut rest) = (Vec::new(), inner.trim());
-    while let Some(quote) = rest.chars().next() {
-        if !matches!(quote, '\'' | '"') {
-            return None;
-        }
-        spend(1);
-        // A quote ends the item only before a comma or the end: "O'Neil" contains one.
-        let (close, _) = rest.match_indices(quote).skip(1).find(|(at, _)| {
-            let after = rest[at + 1..].trim_start();
-            after.is_empty() || after.starts_with(',')
-        })?;
-        items.push(rest[1..close].to_owned());
-        rest = rest[close + 1..].trim_start().trim_start_matches(',').trim_start();
-    }
-    Some(items)
 }
 
 #[cfg(test)]

@@ -300,6 +300,18 @@ fn japanese_columns_are_found_in_iso_2022_jp() {
 }
 
 #[test]
+fn lists_of_semantic_scholar_in_pandas_notation_are_read() {
+    let table = "paperId,title,venue,year,authors,externalIds\n\
+        abc,First,Lancet,2010,\"[{'authorId': '1', 'name': 'Ann Roe'}, {'authorId': '2', 'name': \"\"Pat O'Neil\"\"}]\",\
+        \"{'DOI': '10.1016/x', 'PubMed': '21111111', 'PubMedCentral': '300', 'CorpusId': 7}\"\n";
+    let read = references(table);
+    let first = &read[0];
+    assert_eq!(first.authors, ["Ann Roe", "Pat O'Neil"]);
+    assert_eq!((first.doi.as_deref(), first.pmid.as_deref()), (Some("10.1016/x"), Some("21111111")));
+    assert_eq!(first.extra["PMC"], ["PMC300"]);
+}
+
+#[test]
 fn whole_numbers_of_pandas_are_read() {
     let table = "title,authors,year,volume,issue,pages,pmid,journal\n\
         A trial,Roe A,2020.0,12.0,3.0,7.0,30000001.0,nan\nNan bread,\"nan, nan\",nan,nan,nan,nan,nan,Nan Journal\n";
