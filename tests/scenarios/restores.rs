@@ -585,7 +585,8 @@ async fn keyed_request_repeated_after_restore_is_imported_once() {
                 let start = &world.functions.start_upload;
                 match start.create_once(project, &request, key).await.unwrap() {
                     CreateOutcome::Announced(announced) => Some(announced),
-                    CreateOutcome::Differs => None,
+                    CreateOutcome::Unknown => None,
+                    CreateOutcome::Differs => panic!("the requests are equal"),
                 }
             };
             let announced = announce(&world, "key").await.unwrap();
@@ -665,10 +666,11 @@ async fn other_request_under_key_of_undone_import_reads_its_own_files() {
         let world = restored(&backup, world, what).await;
         let announced = match announce(&world, "other", files).await {
             CreateOutcome::Announced(announced) => announced,
-            CreateOutcome::Differs => {
+            CreateOutcome::Unknown => {
                 assert_eq!(what, What::Database, "the key is refused only if the ledger knows it");
                 continue;
             }
+            CreateOutcome::Differs => panic!("the first request is not stored"),
         };
         assert_eq!(announced.search_id, undone.search_id);
         world.deliver_all(&[&CONTROL, &SAGA, &UPLOADS, &SAGA]).await;

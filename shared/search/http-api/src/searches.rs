@@ -47,6 +47,7 @@ const CONCURRENT_DETAILS: usize = 16;
         (status = 400, description = "The request cannot be read", body = Problem, content_type = "application/problem+json"),
         (status = 404, description = "The review does not exist or the caller has no access to it", body = Problem, content_type = "application/problem+json"),
         (status = 413, description = "The request is too large", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "The key was used before, for an import that is not stored", body = Problem, content_type = "application/problem+json"),
         (status = 422, description = "The manifest is not valid, or the key was used for another import", body = Problem, content_type = "application/problem+json"),
         (status = 429, description = "The review has too many unfinished imports", body = Problem, content_type = "application/problem+json"),
         (status = 503, description = "The service is temporarily unavailable; try again", body = Problem, content_type = "application/problem+json"),
@@ -67,6 +68,11 @@ pub(super) async fn create_search(
             CreateOutcome::Differs => {
                 let detail = "the idempotency key was used for another search before";
                 return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+            }
+            CreateOutcome::Unknown => {
+                let detail = "an earlier request used the idempotency key, but its import is not stored; try again in a \
+                              few minutes, or use a new key";
+                return Err(Problem::new(StatusCode::CONFLICT, detail));
             }
         },
     };

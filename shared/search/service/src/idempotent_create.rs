@@ -20,6 +20,9 @@ pub enum CreateOutcome {
     Announced(AnnouncedSearch),
     /// An earlier request with this key had other contents.
     Differs,
+    /// An earlier request used this key, but its contents are not stored, so the requests cannot be compared. A restore
+    /// of the database has removed them, or they have expired.
+    Unknown,
 }
 
 impl SearchService {
@@ -49,7 +52,7 @@ impl SearchService {
                 Ok(None) => {
                     return match self.jobs.job(search_id).await? {
                         Some(job) => self.answer_again(job, request).await,
-                        None => Ok(CreateOutcome::Differs),
+                        None => Ok(CreateOutcome::Unknown),
                     };
                 }
                 // Another request was first, or the commit took too long. Nothing is stored.
@@ -75,8 +78,10 @@ impl SearchService {
 
     /// Returns the response to a repeated request under a key.
     async fn answer_again(&self, job: Job, request: &NewSearch) -> Result<CreateOutcome, Error> {
-        if !self.is_of(&job, request).await? {
-            return Ok(CreateOutcome::Differs);
+        match self.is_of(&job, request).await? {
+            Some(true) => {}
+            Some(false) => return Ok(CreateOutcome::Differs),
+            None => return Ok(CreateOutcome::Unknown),
         }
         let job = self.with_all_files(job, request)?;
         Ok(CreateOutcome::Announced(AnnouncedSearch {
@@ -139,15 +144,16 @@ impl SearchService {
         }
     }
 
-    /// Returns `true` if the search under a key is the one that a request describes. The job alone may not be enough:
-    /// a search that was started by its files knows neither the other files nor the announced sizes.
-    async fn is_of(&self, job: &Job, request: &NewSearch) -> Result<bool, StoreError> {
+    /// Returns whether the search under a key is the one that a request describes. The job alone may not be enough: a
+    /// search that was started by its files knows neither the other files nor the announced sizes. Without the first
+    /// request, which a restore may have removed, the answer is unknown.
+    async fn is_of(&self, job: &Job, request: &NewSearch) -> Result<Option<bool>, StoreError> {
         let first = self.entry.sessions.records.record(&first_request(job.search_id)).await?;
-        let Some(first) = first else { return Ok(announces(job, request)) };
+        let Some(first) = first else { return Ok(job.name.is_some().then(|| announces(job, request))) };
         let first = NewSearch::deserialize(&first.body).map_err(|error| {
             StoreError::unusable(format!("reading the first request of search {}", job.search_id), error)
         })?;
-        Ok(first == *request)
+        Ok(Some(first == *request))
     }
 
     /// Returns the job with all files of its request.

@@ -35,7 +35,7 @@ const MIN_WAIT: SignedDuration = SignedDuration::from_mins(45);
 
 /// The time that a message can wait for an operator while its search still waits for the file: a day, minus an hour for
 /// other faults.
-const MAX_OPERATOR_DELAY: Duration = Duration::from_secs(23 * 3_600);
+pub(super) const MAX_OPERATOR_DELAY: Duration = Duration::from_secs(23 * 3_600);
 
 /// The maximum error of a client's clock, with a margin.
 const MAX_SKEW: SignedDuration = SignedDuration::from_mins(15);
@@ -303,6 +303,8 @@ pub(super) fn check_keyed_answers(rest: &AtRest<'_>, search: SearchId) -> CheckR
         let fits = match told {
             KeyedAnswer::Announced(id) => *id == search && is_of(request),
             KeyedAnswer::Differs => !is_of(request),
+            // The message of an announcement that a restore has undone may still arrive.
+            KeyedAnswer::Unknown => rest.restored().is_some() || !is_of(request),
         };
         if !fits {
             let detail = format!(

@@ -68,6 +68,8 @@ pub enum KeyedAnswer {
     Announced(SearchId),
     /// The key belongs to a different request.
     Differs,
+    /// The key belongs to a request that is not stored.
+    Unknown,
 }
 
 /// The true history of a search.

@@ -88,6 +88,7 @@ async fn ask(
         let told = match &answer {
             CreateOutcome::Announced(announced) => KeyedAnswer::Announced(announced.search_id),
             CreateOutcome::Differs => KeyedAnswer::Differs,
+            CreateOutcome::Unknown => KeyedAnswer::Unknown,
         };
         scene
             .note(|| format!("a request for {} files under a key is answered {told:?}", request.files.len()));
