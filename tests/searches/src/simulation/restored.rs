@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use imports::saga::{CANCELLED, EndedSearch, File, Import, State};
 use imports::{FileId, FileRef, Outcome, SearchEvent, SearchId};
-use messages::PartitionKey;
+use messages::{Message, PartitionKey};
 use outbox::View;
 use serde::Deserialize;
 use service::{REPAIRS, Repairs};
@@ -17,7 +17,7 @@ use simulation::access::short;
 use simulation::{CheckResult, Invariant, Mode};
 
 use super::final_state::{
-    AtRest, broken, check_keyed_answers, duplicates, parsed, repaired, shown, timed_out,
+    AtRest, MAX_OPERATOR_DELAY, broken, check_keyed_answers, duplicates, parsed, repaired, shown, timed_out,
 };
 use super::outside::{Quality, Truth};
 use super::situations::NO_METADATA;
@@ -85,9 +85,12 @@ fn outcomes(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch) -> CheckRe
     }
     // Without a ledger, the document of a cancelled search does not stop expecting replies. The replies from before the
     // restore are purged, so a reply reports a file that was read after it, and it may arrive before the cancellation.
-    let may_be_read = rest.mode() == Mode::Optimistic
-        && !ended.reason.as_deref().is_some_and(|reason| reason.starts_with(NOT_READ));
-    if rest.interrupted.contains(&search) && !may_be_read {
+    let is_not_read = ended.reason.as_deref().is_some_and(|reason| reason.starts_with(NOT_READ));
+    let may_be_read = rest.mode() == Mode::Optimistic && !is_not_read;
+    // The deadline comes first if the cancellation waits for an operator.
+    let may_be_late =
+        is_not_read && rest.abandoned_messages(search, MAX_OPERATOR_DELAY).any(|message| cancels(&message));
+    if rest.interrupted.contains(&search) && !may_be_read && !may_be_late {
         let detail =
             format!("search {search} was being read at the restore, and ended because of {:?}", ended.reason);
         return broken(Invariant::Application, detail);
@@ -174,6 +177,10 @@ fn true_reason(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch) -> Chec
 /// Returns `true` if a search was cancelled, by its client or by `after-restore`. It counts no studies.
 fn is_cancelled(ended: &EndedSearch) -> bool {
     ended.reason.as_deref().is_some_and(|reason| reason.starts_with(CANCELLED))
+}
+
+fn cancels(message: &Message) -> bool {
+    matches!(message.read(), Ok(SearchEvent::SearchWithdrawn(_)))
 }
 
 /// No uploaded file is counted by two searches, such as a search and its repair.
