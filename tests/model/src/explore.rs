@@ -87,6 +87,7 @@ pub(crate) fn explore<C: Explore>(name: &str, check: &C, max_states: usize) -> G
         }
         level = next;
     }
+    eprintln!("{name}: {} states in total, depth {}", graph.states(), graph.depth);
     if let Some(state) = graph.stuck() {
         panic!("I7 the end can be reached does not hold after\n{}", graph.path(check, state));
     }
