@@ -33,6 +33,8 @@ use crate::time::{millis, timestamp};
 
 /// Derives the second random generator of a schedule from its seed.
 const MORE: u64 = 0xA24B_AED4_963E_E407;
+/// Distinguishes the choice of short deadlines, so that the other schedules do not depend on it.
+const SHORT: u64 = 0x51D3_0C27;
 
 const STARTS_WITHOUT_STORE: &str = "a function is started by a message while the database is away";
 pub(crate) const RETRIER_DIES: &str = "a worker dies between two steps of an operation on failures";
@@ -134,6 +136,8 @@ pub(crate) struct World {
     pub(crate) clocks: Clocks,
     /// `true` if the stores delete expired data immediately, and not days later.
     pub(crate) deletes_at_once: bool,
+    /// `true` if the deadlines of handlers pass after a few calls, so that their work continues later.
+    pub(crate) has_short_deadlines: bool,
     /// The maximum number of tokens of a partition before a claim adds its own.
     pub(crate) room: usize,
     /// The maximum number of tokens that an attempt leaves for a later one to remove.
@@ -221,6 +225,7 @@ impl World {
             plan: Plan::draw(&mut rng, &mut more, &calls, application.races()),
             clocks: Clocks::draw(&mut rng),
             deletes_at_once: rng.one_in(2),
+            has_short_deadlines: Rng::new(seed ^ SHORT).one_in(4),
             room: rng.pick(&[0, 3, 200]),
             keep: rng.pick(&[0, 2, 16]),
             damage: Damage::default(),

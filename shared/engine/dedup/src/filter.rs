@@ -20,6 +20,10 @@ use crate::ledger::CheckTokens;
 /// an operator redrives lives for another 14 days; with a ledger it is recognised by the token of its reply.
 pub const REMEMBER_FOR: SignedDuration = SignedDuration::from_hours(14 * 24);
 
+/// Lifetime of the record of a command that was sent again: one day, longer than a queue redelivers it. A dead letter that
+/// an operator redrives after that is handled; it resumes or finds the work complete.
+const REMEMBER_RESENT_FOR: SignedDuration = SignedDuration::from_hours(24);
+
 /// Decision of the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
@@ -92,8 +96,33 @@ impl Filter {
     /// # Errors
     /// Returns an error if the store is unavailable. The work of the handler remains valid.
     pub async fn on_success(&self, message: &Message, answer: Option<&Token>) -> Result<(), StoreError> {
-        let expires_at = self.host.now().checked_add(REMEMBER_FOR).unwrap_or(Timestamp::MAX);
-        self.stores.processed.remember(&self.key(message, answer), expires_at).await
+        self.remember(&self.key(message, answer), REMEMBER_FOR).await
+    }
+
+    /// Returns whether [`Self::on_resent`] recorded this queue record of the message. Then only its acknowledgement failed.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable. The message must then be redelivered.
+    pub async fn was_resent(&self, message: &Message, record_id: &str) -> Result<bool, StoreError> {
+        self.stores.processed.is_remembered(&self.resent_key(message, record_id), self.host.now()).await
+    }
+
+    /// Remembers that the message was sent again because its work continues later. The copy is another record of the
+    /// queue, so it is not affected.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable. A redelivery of this record is then handled and sent once more.
+    pub async fn on_resent(&self, message: &Message, record_id: &str) -> Result<(), StoreError> {
+        self.remember(&self.resent_key(message, record_id), REMEMBER_RESENT_FOR).await
+    }
+
+    async fn remember(&self, key: &str, lifetime: SignedDuration) -> Result<(), StoreError> {
+        let expires_at = self.host.now().checked_add(lifetime).unwrap_or(Timestamp::MAX);
+        self.stores.processed.remember(key, expires_at).await
+    }
+
+    fn resent_key(&self, message: &Message, record_id: &str) -> String {
+        format!("{}:{}:record:{record_id}", self.handler, message.id)
     }
 
     /// Returns the key of a message. It contains the token of the answer: after a restore to an earlier version, a

@@ -58,9 +58,9 @@ impl HandlerResult {
 
     /// The handler completed a part of the work, saved a checkpoint, and resumes when it receives the command again.
     /// This does not count as a failure: the command is sent again as a new message with a receive count of zero, and
-    /// this delivery is acknowledged. After a crash between the two steps, or if the acknowledgement fails, the queue
-    /// contains the command twice, both times under its id. Both copies resume from the checkpoint, each may be sent
-    /// again, and all of them end when the work is complete.
+    /// this delivery is acknowledged. If the acknowledgement fails, the filter recognises the redelivery, so failing
+    /// acknowledgements do not multiply the command. After a crash between the two steps, the queue contains the command
+    /// twice, both times under its id. Both copies resume from the checkpoint, and both end when the work is complete.
     pub fn continue_later(why: impl Into<String>) -> Self {
         Self { completion: Completion::Resend, ..Self::completed(why) }
     }
@@ -246,7 +246,7 @@ impl<H: Handler> IdempotentConsumer<H> {
             return reporter.retry_late(&message, received);
         }
         let asked = CommandMessage { message, command };
-        match self.work(&asked, &delivery.body, reporter, deadline).await {
+        match self.work(&asked, delivery, reporter, deadline).await {
             Ok(()) => Disposition::Acknowledge,
             Err(Failure::Handler(HandlerError::Permanent(why))) => reporter.reject(Some(&asked.message), why),
             Err(Failure::Handler(HandlerError::Retry { reason, after: Some(after) })) => {
@@ -262,10 +262,17 @@ impl<H: Handler> IdempotentConsumer<H> {
     async fn work(
         &self,
         asked: &CommandMessage<H::Command>,
-        body: &str,
+        delivery: &Delivery,
         reporter: &Reporter,
         deadline: Option<Timestamp>,
     ) -> Result<(), Failure> {
+        if delivery.receive_count > 1
+            && let Some(filter) = &self.filter
+            && filter.was_resent(&asked.message, &delivery.record_id).await?
+        {
+            reporter.note(Some(&asked.message), Verdict::Duplicate, "it was sent again before");
+            return Ok(());
+        }
         let token = asked.message.reply_token.clone().or_else(|| self.handler.reply_token(&asked.command));
         let filter = self.filter.as_ref().filter(|_| self.handler.is_remembered(&asked.command));
         if let Some(filter) = filter
@@ -280,10 +287,7 @@ impl<H: Handler> IdempotentConsumer<H> {
             return Ok(());
         }
         if done.completion == Completion::Resend {
-            let Message { id, partition, .. } = asked.message;
-            let (queue, body) = (H::Command::QUEUE, body.to_owned());
-            let again = Outgoing { id, partition, queue, body, delay: Duration::ZERO };
-            self.send.send(&[again]).await.into_iter().collect::<Result<(), _>>()?;
+            self.resend(asked, delivery).await?;
             reporter.note(Some(&asked.message), Verdict::Retried, &done.why);
             return Ok(());
         }
@@ -295,11 +299,30 @@ impl<H: Handler> IdempotentConsumer<H> {
             && let Err(error) = filter.on_success(&asked.message, token.as_ref()).await
         {
             // A redelivery will be handled again, which is safe because handlers are idempotent.
-            let (function, correlation_id) = (reporter.function, asked.message.partition);
-            let (message_id, error) = (asked.message.id, error.chain());
-            tracing::warn!(function, %correlation_id, %message_id, error, "remembering a message failed");
+            self.warn_not_remembered(&asked.message, &error);
         }
         Ok(())
+    }
+
+    /// Sends the command again, and remembers that this record of it is done.
+    async fn resend(&self, asked: &CommandMessage<H::Command>, delivery: &Delivery) -> Result<(), Failure> {
+        let Message { id, partition, .. } = asked.message;
+        let (queue, body) = (H::Command::QUEUE, delivery.body.clone());
+        let again = Outgoing { id, partition, queue, body, delay: Duration::ZERO };
+        self.send.send(&[again]).await.into_iter().collect::<Result<(), _>>()?;
+        if let Some(filter) = &self.filter
+            && let Err(error) = filter.on_resent(&asked.message, &delivery.record_id).await
+        {
+            // Only if the acknowledgement fails too, the command is sent once more.
+            self.warn_not_remembered(&asked.message, &error);
+        }
+        Ok(())
+    }
+
+    fn warn_not_remembered(&self, message: &Message, error: &StoreError) {
+        let (function, correlation_id) = (self.reporter.function, message.partition);
+        let (message_id, error) = (message.id, error.chain());
+        tracing::warn!(function, %correlation_id, %message_id, error, "remembering a message failed");
     }
 
     async fn reply(
@@ -411,6 +434,69 @@ mod tests {
             self.0.lock().unwrap().extend(messages.iter().cloned());
             messages.iter().map(|_| Ok(())).collect()
         }
+    }
+
+    /// Completes a part of the work each time.
+    struct Continuing;
+
+    #[async_trait]
+    impl Handler for Continuing {
+        type Command = Command;
+
+        async fn handle(
+            &self,
+            _: &CommandMessage<Command>,
+            _: &Reporter,
+            _: Option<Timestamp>,
+        ) -> Result<HandlerResult, HandlerError> {
+            Ok(HandlerResult::continue_later("the deadline is near"))
+        }
+
+        fn is_remembered(&self, _: &Command) -> bool {
+            false
+        }
+    }
+
+    /// Remembers every message, and expects every reply.
+    #[derive(Default)]
+    struct Memory(std::sync::Mutex<std::collections::BTreeMap<String, Timestamp>>);
+
+    #[async_trait]
+    impl filter::ProcessedMessages for Memory {
+        async fn is_remembered(&self, key: &str, now: Timestamp) -> Result<bool, StoreError> {
+            Ok(self.0.lock().unwrap().get(key).is_some_and(|until| *until > now))
+        }
+        async fn remember(&self, key: &str, expires_at: Timestamp) -> Result<(), StoreError> {
+            self.0.lock().unwrap().insert(key.to_owned(), expires_at);
+            Ok(())
+        }
+    }
+
+    #[async_trait]
+    impl crate::CheckTokens for Memory {
+        async fn is_granted(&self, _: PartitionKey, _: &Token, _: Timestamp) -> Result<bool, StoreError> {
+            Ok(true)
+        }
+    }
+
+    #[test]
+    fn redelivery_of_continued_command_sends_no_further_copy() {
+        let (sent, memory) = (Arc::new(Outbox::default()), Arc::new(Memory::default()));
+        let filter = Some(Stores { processed: memory.clone(), tokens: memory });
+        let consumer = guard(Ports { send: sent.clone(), filter, reporter: reporter() }, Continuing);
+        let body = command(0).encode().unwrap();
+        let receive = |record_id: &str, receive_count| {
+            let delivery = Delivery { record_id: record_id.into(), body: body.clone(), receive_count };
+            let answers = consumer.consume(&[delivery], None).now_or_never().unwrap();
+            assert_eq!(answers, [Disposition::Acknowledge]);
+            sent.0.lock().unwrap().len()
+        };
+        assert_eq!(receive("first", 1), 1);
+        assert_eq!(receive("first", 2), 1, "its acknowledgement failed");
+        assert_eq!(receive("copy", 1), 2, "the copy continues");
+        assert_eq!(receive("copy", 2), 2);
+        let copy = sent.0.lock().unwrap()[1].clone();
+        assert_eq!((copy.id, copy.body), (command(0).id, body.clone()));
     }
 
     #[test]

@@ -159,6 +159,7 @@ impl Workload for Searches {
             (recovery::UNCOMPARED, &[Mode::Ledger]),
             (recovery::UNLISTED, &[Mode::Ledger]),
             (mutants::SCAN_NOT_REPEATED, &Mode::ALL),
+            (mutants::RESENT_AT_EACH_REDELIVERY, &Mode::ALL),
             (mutants::UNRECORDED_REPAIR, &[Mode::Ledger]),
         ]
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use dedup::GrantTokens;
+use dedup::{GrantTokens, ProcessedMessages};
 use functions::parse_references;
 use imports::{FileId, FileRef, ParseCommand, SearchEvent, SearchId, SearchImport};
 use jiff::Timestamp;
@@ -49,6 +49,9 @@ pub(super) const UNRECORDED_REPAIR: &str = "a repair reads a file that a restore
 /// A restored search that waits for the result of its bucket scan does not repeat the scan.
 pub(super) const SCAN_NOT_REPEATED: &str = "a pending bucket scan is not repeated after a restore";
 
+/// A parser sends a command again at each redelivery, because it does not remember that it has done so.
+pub(super) const RESENT_AT_EACH_REDELIVERY: &str = "a continued command is sent again at each redelivery";
+
 /// Returns the engine of one worker with the planted defect, if it is one of these.
 pub(super) fn plant(mut engine: Engine, access: &Access<Outside>) -> Engine {
     if let Ok(stores) = &mut engine.stores {
@@ -85,6 +88,11 @@ pub(super) fn plant(mut engine: Engine, access: &Access<Outside>) -> Engine {
             stores.commit_sessions = Arc::new(Remembers { inner: commit, meant: Arc::clone(&meant) });
             stores.records = Arc::new(Believes { inner: records, meant });
         }
+    }
+    if access.has(RESENT_AT_EACH_REDELIVERY)
+        && let Ok(processed) = &mut engine.processed
+    {
+        *processed = Arc::new(ForgetsRecords { inner: Arc::clone(processed) });
     }
     if access.has(NEW_TOKENS_ON_REPEAT)
         && let Ok(partitions) = &mut engine.partitions
@@ -129,6 +137,22 @@ impl WriteDocuments for KeepsDeadline {
 
     async fn settle(&self, settlements: &[(PartitionKey, Vec<Settlement>)]) -> Result<(), StoreError> {
         self.inner.settle(settlements).await
+    }
+}
+
+/// Remembers no record of a queue.
+struct ForgetsRecords {
+    inner: Arc<dyn ProcessedMessages>,
+}
+
+#[async_trait]
+impl ProcessedMessages for ForgetsRecords {
+    async fn is_remembered(&self, key: &str, now: Timestamp) -> Result<bool, StoreError> {
+        Ok(!key.contains(":record:") && self.inner.is_remembered(key, now).await?)
+    }
+
+    async fn remember(&self, key: &str, expires_at: Timestamp) -> Result<(), StoreError> {
+        self.inner.remember(key, expires_at).await
     }
 }
 

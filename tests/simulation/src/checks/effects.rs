@@ -41,6 +41,7 @@ impl World {
         }
         self.check_separated(outgoing);
         self.check_performed_again(outgoing);
+        self.check_resent(outgoing);
         if !self.needs_outbox(id) {
             return;
         }

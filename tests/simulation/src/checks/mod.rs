@@ -7,7 +7,8 @@
 //! - [`final_state`]: the final state: I3, I6, I7 and sessions;
 //! - [`restored`]: the memory that a restore undoes;
 //! - [`in_place_retries`]: only conflicts are retried in place;
-//! - [`late_duplicates`]: duplicates after the end: I5.
+//! - [`late_duplicates`]: duplicates after the end: I5;
+//! - [`resent`]: commands that continue later.
 
 mod documents;
 mod effects;
@@ -15,6 +16,7 @@ mod final_state;
 mod in_place_retries;
 mod late_duplicates;
 mod mutual_exclusion;
+mod resent;
 mod restored;
 mod tokens;
 
@@ -68,6 +70,8 @@ pub(crate) struct Checks {
     pub(crate) refused: BTreeSet<AttemptId>,
     /// The stored version of each entry when it was last performed, and how often it was performed since.
     performed_as: BTreeMap<(Owner, MessageId), (Entry, u32)>,
+    /// Commands that workers send again.
+    resent: resent::Resent,
     /// Every sent message, once.
     pub(crate) sent: BTreeMap<MessageId, SentMessage>,
 }

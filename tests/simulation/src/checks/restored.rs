@@ -44,5 +44,6 @@ impl Checks {
         self.inside.clear();
         self.held.clear();
         self.abandoned_by.clear();
+        self.resent.forget();
     }
 }

@@ -20,10 +20,14 @@ impl ProcessedMessages for Port {
 
     async fn remember(&self, key: &str, expires_at: Timestamp) -> Result<(), StoreError> {
         let key = key.to_owned();
-        self.call(Call::PROCESSED_REMEMBER, move |world| {
+        let insert = move |world: &mut World| {
             world.processed.insert(key, expires_at);
-        })
-        .await
+        };
+        let remembered = self.call(Call::PROCESSED_REMEMBER, insert).await;
+        if remembered.is_err() {
+            self.perform(World::record_forgotten);
+        }
+        remembered
     }
 }
 

@@ -26,7 +26,9 @@ impl Port {
             self.stop_at(Kind::Receive(queue), 0).await;
             let received = self.perform(|world| {
                 world.begin_batch();
-                world.receive(queue, max)
+                let received = world.receive(queue, max);
+                world.record_batch(queue, &received);
+                received
             });
             if !received.is_empty() {
                 // Hidden from other workers, and perhaps never handled.
@@ -37,8 +39,16 @@ impl Port {
     }
 
     /// Applies the handler's decision to a message. If this fails, the message becomes visible again after its timeout.
-    pub(crate) async fn answer_one(&self, queue: usize, receipt: &str, disposition: &Disposition) {
-        let (receipt, disposition) = (receipt.to_owned(), disposition.clone());
+    pub(crate) async fn answer_one(
+        &self,
+        queue: usize,
+        received: &ReceivedMessage,
+        disposition: &Disposition,
+    ) {
+        if *disposition == Disposition::Acknowledge {
+            self.perform(|world| world.record_acknowledgement(queue, &received.delivery.record_id));
+        }
+        let (receipt, disposition) = (received.receipt.clone(), disposition.clone());
         let act = move |world: &mut World| world.answer(queue, &receipt, &disposition);
         let _ = self.call(Call::QUEUE_ANSWER, act).await;
     }
