@@ -104,6 +104,10 @@ impl Filter {
     /// # Errors
     /// Returns an error if the store is unavailable. The message must then be redelivered.
     pub async fn was_resent(&self, message: &Message, record_id: &str) -> Result<bool, StoreError> {
+        // Without ids, the copy could not be distinguished from this record.
+        if record_id.is_empty() {
+            return Ok(false);
+        }
         self.stores.processed.is_remembered(&self.resent_key(message, record_id), self.host.now()).await
     }
 

@@ -141,7 +141,7 @@ pub trait Handler: Send + Sync + 'static {
     ) -> Result<HandlerResult, HandlerError>;
 
     /// Returns whether a command is remembered after it was handled, so that its duplicates are dropped. Otherwise
-    /// every delivery is handled.
+    /// every delivery is handled, except redeliveries of a record that was sent again.
     ///
     /// After a restore of the database, a repeated change sends its command under the same message id. Without a reply
     /// token, the command looks like a duplicate of the earlier one, whose work the restore has undone. Such a command
@@ -495,6 +495,8 @@ mod tests {
         assert_eq!(receive("first", 2), 1, "its acknowledgement failed");
         assert_eq!(receive("copy", 1), 2, "the copy continues");
         assert_eq!(receive("copy", 2), 2);
+        assert_eq!(receive("", 2), 3, "a record without an id");
+        assert_eq!(receive("", 2), 4, "it may be the copy");
         let copy = sent.0.lock().unwrap()[1].clone();
         assert_eq!((copy.id, copy.body), (command(0).id, body.clone()));
     }
