@@ -154,8 +154,11 @@ fn add<'a>(draft: &mut Draft<'a>, named: FieldName, column: &'a str, cell: &'a s
 const EXTERNAL_IDS: &str = "externalIds";
 
 fn external_ids<'a>(draft: &mut Draft<'a>, cell: &'a str) {
-    let Some(pairs) = notation::pairs(cell) else { return draft.extra.push(EXTERNAL_IDS, cell) };
-    for (name, number) in pairs {
+    let Some(maps) = notation::maps(cell) else {
+        return draft.extra.push(EXTERNAL_IDS, &entities::decode(cell));
+    };
+    for (name, number) in maps.into_iter().flatten() {
+        let number = entities::decode(&number).into_owned();
         let field = match name.as_str() {
             "DOI" => Field::Doi,
             "PubMed" => Field::Pmid,
@@ -164,7 +167,7 @@ fn external_ids<'a>(draft: &mut Draft<'a>, cell: &'a str) {
                 continue;
             }
             _ => {
-                draft.extra.push(&name, &number);
+                draft.extra.push(EXTERNAL_IDS, &format!("{name}: {number}"));
                 continue;
             }
         };

@@ -567,14 +567,15 @@ pub(super) fn split_cell(cell: &str) -> Vec<String> {
     if !spend(cell.len()) {
         return Vec::new();
     }
+    let mapped: Vec<_> =
+        notation::maps(cell).into_iter().flatten().filter_map(|map| mapped_name(&map)).collect();
+    if !mapped.is_empty() {
+        return mapped;
+    }
     let decoded = entities::decode(cell.trim());
     let cell = decoded.as_ref();
     if let Some(items) = notation::list(cell) {
         return items.iter().filter_map(|name| one(name)).collect();
-    }
-    if let Some(pairs) = notation::pairs(cell) {
-        let names = pairs.iter().filter(|(key, _)| key == "name");
-        return names.filter_map(|(_, name)| one(name)).collect();
     }
     if let Some(separator) = separator(cell) {
         return cell.split(separator).flat_map(each).collect();
@@ -642,6 +643,17 @@ fn between_commas(cell: &str) -> Vec<String> {
         return parts.iter().filter_map(|part| one(part)).collect();
     }
     one(cell).into_iter().collect()
+}
+
+/// The name in a map: that of Semantic Scholar, or the parts that Crossref gives.
+fn mapped_name(map: &notation::Map) -> Option<String> {
+    let value =
+        |name: &str| map.iter().find(|(key, _)| key == name).map(|(_, value)| entities::decode(value));
+    match (value("name"), value("family"), value("given")) {
+        (Some(name), ..) | (None, Some(name), None) => one(&name),
+        (None, Some(family), Some(given)) => joined(&family, &given),
+        _ => None,
+    }
 }
 
 /// Splits the last name off a preceding "and", as in "Liu R., Adler D.G. and Doe J.".

@@ -22,9 +22,12 @@ pub(super) fn list(cell: &str) -> Option<Vec<String>> {
     Some(items)
 }
 
-/// Returns the texts of a map, or of the maps in a list, with their keys. Other values and inner maps are left out.
-/// Semantic Scholar lists authors as `[{'authorId': '1', 'name': 'Ann Roe'}]`, and identifiers as `{'DOI': '10.1/x'}`.
-pub(super) fn pairs(cell: &str) -> Option<Vec<(String, String)>> {
+/// The texts and numbers of a map, with their keys.
+pub(super) type Map = Vec<(String, String)>;
+
+/// Parses a map, or a list of maps. Inner maps are left out. Semantic Scholar lists authors as
+/// `[{'authorId': '1', 'name': 'Ann Roe'}]`, and identifiers as `{'DOI': '10.1/x'}`.
+pub(super) fn maps(cell: &str) -> Option<Vec<Map>> {
     let cell = cell.trim();
     let inner = cell.strip_prefix('[').map_or(cell, str::trim_start);
     let is_map = inner.strip_prefix('{')?.trim_start().starts_with(['\'', '"']) && cell.ends_with(['}', ']']);
@@ -32,37 +35,89 @@ pub(super) fn pairs(cell: &str) -> Option<Vec<(String, String)>> {
         return None;
     }
     spend(cell.len());
-    let (mut pairs, mut key, mut depth, mut rest) = (Vec::new(), None, 0_usize, inner);
+    let (mut maps, mut key, mut depth, mut rest) = (Vec::<Map>::new(), None::<String>, 0_usize, inner);
     while let Some(c) = rest.chars().next() {
         rest = &rest[c.len_utf8()..];
-        match c {
-            '{' => depth += 1,
-            '}' => depth = depth.saturating_sub(1),
-            ',' => key = None,
+        let value = match c {
+            '{' => {
+                depth += 1;
+                if depth == 1 {
+                    maps.push(Map::new());
+                }
+                continue;
+            }
+            '}' => {
+                depth = depth.saturating_sub(1);
+                continue;
+            }
+            ',' => {
+                key = None;
+                continue;
+            }
             '\'' | '"' => {
                 let (text, after) = quoted(rest, c)?;
                 rest = after;
-                match key.take() {
-                    None if after.trim_start().starts_with(':') => key = Some(text),
-                    Some(key) if depth == 1 => pairs.push((key, text)),
-                    _ => {}
+                if key.is_none() && after.trim_start().starts_with(':') {
+                    key = Some(text);
+                    continue;
                 }
+                text
             }
-            _ => {}
+            '[' | ']' | ':' => continue,
+            _ if key.is_none() || c.is_whitespace() => continue,
+            // A number, or a name of a constant.
+            _ => {
+                let end = rest.find([',', '}', ']']).unwrap_or(rest.len());
+                let number = format!("{c}{}", rest[..end].trim_end());
+                rest = &rest[end..];
+                number
+            }
+        };
+        if let (Some(key), 1, Some(map)) = (key.take(), depth, maps.last_mut())
+            && !ABSENT.contains(&value.as_str())
+        {
+            map.push((key, value));
         }
     }
-    Some(pairs)
+    maps.iter().any(|map| !map.is_empty()).then_some(maps)
 }
+
+/// The constants that stand for a missing value.
+const ABSENT: [&str; 4] = ["None", "null", "nan", "NaN"];
 
 /// Splits a text at the quotation mark that ends it, and resolves escapes.
 fn quoted(text: &str, quote: char) -> Option<(String, &str)> {
-    let (mut found, mut chars) = (String::new(), text.char_indices());
+    // In UTF-16, because JSON escapes one character as two units.
+    let (mut found, mut chars) = (Vec::new(), text.char_indices());
     while let Some((at, c)) = chars.next() {
-        match c {
-            '\\' => found.extend(chars.next().map(|(_, escaped)| escaped)),
-            _ if c == quote => return Some((found, &text[at + 1..])),
-            _ => found.push(c),
+        if c == quote {
+            return Some((String::from_utf16_lossy(&found), &text[at + 1..]));
         }
+        let mut decoded = c;
+        if c == '\\' {
+            let (at, escaped) = chars.next()?;
+            let digits = match escaped {
+                'x' => 2,
+                'u' => 4,
+                'U' => 8,
+                _ => 0,
+            };
+            let number =
+                text.get(at + 1..at + 1 + digits).and_then(|digits| u32::from_str_radix(digits, 16).ok());
+            if let Some(number) = number {
+                chars.by_ref().take(digits).for_each(drop);
+                match u16::try_from(number) {
+                    Ok(unit) => {
+                        found.push(unit);
+                        continue;
+                    }
+                    Err(_) => decoded = char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER),
+                }
+            } else {
+                decoded = if matches!(escaped, 'n' | 'r' | 't') { ' ' } else { escaped };
+            }
+        }
+        found.extend_from_slice(decoded.encode_utf16(&mut [0; 2]));
     }
     None
 }
@@ -71,19 +126,49 @@ fn quoted(text: &str, quote: char) -> Option<(String, &str)> {
 mod tests {
     use super::*;
 
+    fn of(cell: &str) -> Option<String> {
+        let show =
+            |map: Map| map.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",");
+        Some(maps(cell)?.into_iter().map(show).collect::<Vec<_>>().join("|"))
+    }
+
     #[test]
-    fn texts_of_maps_are_found() {
-        let of = |cell: &str| {
-            let pairs = pairs(cell)?.into_iter().map(|(key, value)| format!("{key}={value}"));
-            Some(pairs.collect::<Vec<_>>().join("|"))
-        };
+    fn maps_are_parsed() {
         let authors = r#"[{'authorId': '1', 'name': 'Ann Roe'}, {'authorId': None, 'name': "Pat O'Neil"}]"#;
-        assert_eq!(of(authors).as_deref(), Some("authorId=1|name=Ann Roe|name=Pat O'Neil"));
-        assert_eq!(of(r#"{"CorpusId": 12, "DOI": "10.1\/x"}"#).as_deref(), Some("DOI=10.1/x"));
+        assert_eq!(of(authors).as_deref(), Some("authorId=1,name=Ann Roe|name=Pat O'Neil"));
+        assert_eq!(of(r#"{"CorpusId": 12, "DOI": "10.1\/x"}"#).as_deref(), Some("CorpusId=12,DOI=10.1/x"));
         let nested = "[{'name': 'Ann Roe', 'affiliations': [{'name': 'A University'}]}]";
         assert_eq!(of(nested).as_deref(), Some("name=Ann Roe"));
-        for other in ["['Ann Roe']", "{Roe}, Ann", "[{'name': 'Ann", "Roe, Ann", "{'a'", "[]", "{}"] {
+    }
+
+    #[test]
+    fn other_cells_are_no_maps() {
+        for other in [
+            "['Ann Roe']",
+            "{Roe}, Ann",
+            "[{'name': 'Ann",
+            "Roe, Ann",
+            "{'a'",
+            "[]",
+            "{}",
+            "{'Ann Roe', 'Bo Li'}",
+            r#"{"Roe, Ann","Smith, Bo"}"#,
+            r#"{"World Health Organization"}"#,
+            r"[{'name': 'Ann\",
+        ] {
             assert_eq!(of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn escapes_are_resolved() {
+        for (cell, value) in [
+            (r#"{"n": "Jos\u00e9 \ud835\udc00"}"#, "n=José \u{1d400}"),
+            (r"{'n': 'Ann\xa0Roe\n\U0001d400'}", "n=Ann\u{a0}Roe \u{1d400}"),
+            (r"{'n': 'O\'Neil \u12'}", "n=O'Neil u12"),
+            (r"{'n': '\ué000'}", "n=ué000"),
+        ] {
+            assert_eq!(of(cell).as_deref(), Some(value), "{cell}");
         }
     }
 }

@@ -309,6 +309,10 @@ fn lists_of_semantic_scholar_in_pandas_notation_are_read() {
     assert_eq!(first.authors, ["Ann Roe", "Pat O'Neil"]);
     assert_eq!((first.doi.as_deref(), first.pmid.as_deref()), (Some("10.1016/x"), Some("21111111")));
     assert_eq!(first.extra["PMC"], ["PMC300"]);
+    assert_eq!(first.extra["externalIds"], ["CorpusId: 7"]);
+    let crossref =
+        "title,year,author\nFirst,2010,\"[{'given': 'Ann', 'family': 'Roe', 'affiliation': []}]\"\n";
+    assert_eq!(references(crossref)[0].authors, ["Roe, Ann"]);
 }
 
 #[test]
