@@ -20,8 +20,8 @@ pub enum CreateOutcome {
     Announced(AnnouncedSearch),
     /// An earlier request with this key had other contents.
     Differs,
-    /// An earlier request used this key, but its contents are not stored, so the requests cannot be compared. A restore
-    /// of the database has removed them, or they have expired.
+    /// An earlier request used this key, but its contents are not stored, so the requests cannot be compared. They are
+    /// not committed yet, they have expired, or a restore of the database has removed them.
     Unknown,
 }
 
