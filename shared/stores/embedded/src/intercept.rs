@@ -150,7 +150,7 @@ pub enum Call {
     WordsStore,
     /// `imports::PresignUpload::presign`.
     ObjectsPresign,
-    /// [`Store::upload`](crate::Store::upload).
+    /// `Store::upload`.
     ObjectsUpload,
     /// `imports::ReadObject::head`.
     ObjectsHead,
