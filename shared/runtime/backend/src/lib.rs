@@ -6,7 +6,7 @@
 //! - [`services`], with feature `services`: DynamoDB and SQS; the documents in DynamoDB or, with feature `mongo`, in
 //!   MongoDB;
 //! - [`settings`] and [`complete`], with feature `services`: the settings that services require;
-//! - [`search`], with feature `search`: the settings and the ports of the search import.
+//! - `search`, with feature `search`: the settings and the ports of the search import.
 //!
 //! The features select the adapters that a program contains. Without features it contains none.
 
