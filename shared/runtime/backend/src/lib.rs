@@ -2,10 +2,10 @@
 //! start.
 //!
 //! - [`config`]: all settings;
-//! - [`engine`]: the engine of an application, on a data directory or on the services of AWS;
-//! - [`services`], with feature `services`: DynamoDB and SQS; the documents in DynamoDB or, with feature `mongo`, in
+//! - `engine`: the engine of an application, on a data directory or on the services of AWS;
+//! - `services`, with feature `services`: DynamoDB and SQS; the documents in DynamoDB or, with feature `mongo`, in
 //!   MongoDB;
-//! - [`settings`] and [`complete`], with feature `services`: the settings that services require;
+//! - `settings` and `complete`, with feature `services`: the settings that services require;
 //! - `search`, with feature `search`: the settings and the ports of the search import.
 //!
 //! The features select the adapters that a program contains. Without features it contains none.
