@@ -19,12 +19,12 @@ type RecordKey = (usize, String);
 #[derive(Default)]
 pub(super) struct Resent {
     /// The current batch of each worker.
-    batches: BTreeMap<usize, Vec<Received>>,
+    batches: BTreeMap<usize, Vec<BatchRecord>>,
     /// When a worker acknowledged each record that it had sent again.
     acknowledged: BTreeMap<RecordKey, u64>,
 }
 
-struct Received {
+struct BatchRecord {
     key: RecordKey,
     id: MessageId,
     /// `true` if a worker had sent it again and acknowledged it before this batch was received.
@@ -49,7 +49,7 @@ impl World {
             let key = (queue, received.delivery.record_id.clone());
             let at = resent.acknowledged.get(&key);
             let was_acknowledged = at.is_some_and(|at| now < at.saturating_add(RECOGNISED_FOR_MS));
-            Some(Received { key, id, was_acknowledged, is_resent: false })
+            Some(BatchRecord { key, id, was_acknowledged, is_resent: false })
         });
         let received = received.collect();
         resent.batches.insert(process, received);
