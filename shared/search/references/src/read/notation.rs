@@ -87,39 +87,41 @@ const ABSENT: [&str; 4] = ["None", "null", "nan", "NaN"];
 
 /// Splits a text at the quotation mark that ends it, and resolves escapes.
 fn quoted(text: &str, quote: char) -> Option<(String, &str)> {
-    // In UTF-16, because JSON escapes one character as two units.
-    let (mut found, mut chars) = (Vec::new(), text.char_indices());
-    while let Some((at, c)) = chars.next() {
+    // In UTF-16, because JSON escapes some characters as two units.
+    let (mut units, mut rest) = (Vec::new(), text);
+    loop {
+        let c = rest.chars().next()?;
+        rest = &rest[c.len_utf8()..];
         if c == quote {
-            return Some((String::from_utf16_lossy(&found), &text[at + 1..]));
+            return Some((String::from_utf16_lossy(&units), rest));
         }
-        let mut decoded = c;
-        if c == '\\' {
-            let (at, escaped) = chars.next()?;
-            let digits = match escaped {
-                'x' => 2,
-                'u' => 4,
-                'U' => 8,
-                _ => 0,
-            };
-            let number =
-                text.get(at + 1..at + 1 + digits).and_then(|digits| u32::from_str_radix(digits, 16).ok());
-            if let Some(number) = number {
-                chars.by_ref().take(digits).for_each(drop);
-                match u16::try_from(number) {
-                    Ok(unit) => {
-                        found.push(unit);
-                        continue;
-                    }
-                    Err(_) => decoded = char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER),
-                }
-            } else {
-                decoded = if matches!(escaped, 'n' | 'r' | 't') { ' ' } else { escaped };
+        let number;
+        (number, rest) = if c == '\\' { escape(rest)? } else { (u32::from(c), rest) };
+        match u16::try_from(number) {
+            Ok(unit) => units.push(unit),
+            Err(_) => {
+                let decoded = char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER);
+                units.extend_from_slice(decoded.encode_utf16(&mut [0; 2]));
             }
         }
-        found.extend_from_slice(decoded.encode_utf16(&mut [0; 2]));
     }
-    None
+}
+
+/// Reads an escape behind its backslash. Returns its character or unit of UTF-16, and the text after it.
+fn escape(text: &str) -> Option<(u32, &str)> {
+    let c = text.chars().next()?;
+    let rest = &text[c.len_utf8()..];
+    let digits = match c {
+        'x' => 2,
+        'u' => 4,
+        'U' => 8,
+        _ => 0,
+    };
+    if let Some(number) = rest.get(..digits).and_then(|digits| u32::from_str_radix(digits, 16).ok()) {
+        return Some((number, &rest[digits..]));
+    }
+    let plain = if matches!(c, 'n' | 'r' | 't') { ' ' } else { c };
+    Some((u32::from(plain), rest))
 }
 
 #[cfg(test)]
