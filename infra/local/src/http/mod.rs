@@ -7,7 +7,7 @@
 //! - `connections`: the choice of connections to close when the limit is reached;
 //! - `connection`, `stream`, `body`: one connection, its bytes, and the body of a request, each with its limits;
 //! - [`mod@page`]: a page for browsers, served from memory;
-//! - [`mod@uploads`]: uploaded forms with files, in bounded memory;
+//! - `uploads`, with feature `search`: uploaded forms with files, in bounded memory;
 //! - `refusal`: error responses with a status and one line of text.
 
 pub mod access;
