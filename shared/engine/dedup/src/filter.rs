@@ -24,6 +24,9 @@ pub const REMEMBER_FOR: SignedDuration = SignedDuration::from_hours(14 * 24);
 /// an operator redrives after that is handled; it resumes or finds the work complete.
 const REMEMBER_RESENT_FOR: SignedDuration = SignedDuration::from_hours(24);
 
+/// Part of each key of [`Filter::on_resent`], and of no key of [`Filter::on_success`].
+pub const RESENT_RECORD: &str = ":record:";
+
 /// Decision of the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
@@ -112,11 +115,14 @@ impl Filter {
     }
 
     /// Remembers that the message was sent again because its work continues later. The copy is another record of the
-    /// queue, so it is not affected.
+    /// queue, so it is not affected. A record without an id is not remembered.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable. A redelivery of this record is then handled and sent once more.
     pub async fn on_resent(&self, message: &Message, record_id: &str) -> Result<(), StoreError> {
+        if record_id.is_empty() {
+            return Ok(());
+        }
         self.remember(&self.resent_key(message, record_id), REMEMBER_RESENT_FOR).await
     }
 
@@ -126,7 +132,7 @@ impl Filter {
     }
 
     fn resent_key(&self, message: &Message, record_id: &str) -> String {
-        format!("{}:{}:record:{record_id}", self.handler, message.id)
+        format!("{}:{}{RESENT_RECORD}{record_id}", self.handler, message.id)
     }
 
     /// Returns the key of a message. It contains the token of the answer: after a restore to an earlier version, a

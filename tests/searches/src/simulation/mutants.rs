@@ -148,7 +148,7 @@ struct ForgetsRecords {
 #[async_trait]
 impl ProcessedMessages for ForgetsRecords {
     async fn is_remembered(&self, key: &str, now: Timestamp) -> Result<bool, StoreError> {
-        Ok(!key.contains(":record:") && self.inner.is_remembered(key, now).await?)
+        Ok(!key.contains(dedup::filter::RESENT_RECORD) && self.inner.is_remembered(key, now).await?)
     }
 
     async fn remember(&self, key: &str, expires_at: Timestamp) -> Result<(), StoreError> {

@@ -197,7 +197,8 @@ async fn check_ledger(environment: &Environment, searches: usize, commands: usiz
     };
     // A command whose decision could not be stored was executed as well. A command that continued later also has an item
     // for each record of its queue.
-    let is_command = |item: &&Item| !item[PROCESSED_KEY].as_s().unwrap().contains(":record:");
+    let is_command =
+        |item: &&Item| !item[PROCESSED_KEY].as_s().unwrap().contains(dedup::filter::RESENT_RECORD);
     let noted = items("SEARCH_IMPORT_PROCESSED_TABLE").await?.iter().filter(is_command).count();
     assert!(noted <= commands, "{noted} commands executed");
     eventually("nobody has a lease", TIMEOUT, async || {
