@@ -408,6 +408,40 @@ async fn unrecorded_repair_is_not_repeated() {
     assert!(matches!(&again, Repair::Refused(refusal) if *refusal == expected), "{again:?}");
 }
 
+/// If the ledger was not restored, it may show that the key was used for a repair that is lost.
+#[tokio::test]
+async fn keyed_repair_repeated_after_restore_is_announced_or_unknown() {
+    for is_handled in [false, true] {
+        let world = World::new();
+        let announced = world.announce(&["a.ris", "b.ris"]).await;
+        world.upload(&announced, 0, TWO_STUDIES).await;
+        world.run().await;
+        pass_deadlines(&world).await;
+        let repair = async |world: &World, key: &str| {
+            let (start, request) = (&world.functions.start_upload, NewRepair::default());
+            start.repair(&ProjectAccess::All, announced.search_id, &request, Some(key)).await.unwrap()
+        };
+        // The backup contains the secret of the deployment.
+        world.functions.start_upload.keyed_search(ProjectId::from_uuid(uuid::Uuid::nil()), "").await.unwrap();
+        let backup = Backup::take(&world);
+        let first = repair(&world, "key").await;
+        assert!(matches!(first, Repair::Announced(_)), "{first:?}");
+        if is_handled {
+            world.run().await;
+        }
+        let world = backup.restored(world, What::Database);
+        let mut again = repair(&world, "key").await;
+        if is_handled {
+            assert!(matches!(again, Repair::Refused(Refusal::KeyUnknown)), "{again:?}");
+            again = repair(&world, "another key").await;
+        }
+        let Repair::Announced(again) = again else { panic!("{again:?}") };
+        settle(&world, What::Database).await;
+        wait_for_deadlines(&world).await;
+        assert_complete(&world, again.search_id).await;
+    }
+}
+
 /// A queue contains the announcement of the repair, but the restored database does not record the repair, and the repaired
 /// search has not ended there.
 #[tokio::test]

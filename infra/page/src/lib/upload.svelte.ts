@@ -14,6 +14,10 @@ import { many, size } from './format';
 const PARALLEL_UPLOADS = 3;
 /** Minimum remaining lifetime of an upload form, in milliseconds; a form that expires sooner is replaced. */
 const MIN_FORM_LIFETIME_MS = 30_000;
+/** The HTTP status of a request whose key an earlier attempt used, although its import is not stored (yet). */
+const UNKNOWN = 409;
+const MAY_SUCCEED =
+  'An earlier attempt to import these files may still succeed. Continue in a few minutes. If this message stays, start over.';
 
 export interface Entry {
   file: File;
@@ -157,8 +161,10 @@ class Upload {
       const each = this.entries[index];
       if (each) each.problem = text;
     }
-    // After status 401 the user signs in, and the same request is repeated.
-    const isRejected = !this.searchId && fault.status >= 400 && fault.status < 500 && fault.status !== 401;
+    // After status 401 the user signs in, and the same request is repeated. While the earlier attempt is unknown, another
+    // key could create a second import.
+    const isRejected =
+      !this.searchId && fault.status >= 400 && fault.status < 500 && ![401, UNKNOWN].includes(fault.status);
     if (!isRejected) return;
     this.isBegun = false;
     // A changed request needs another key.
@@ -172,7 +178,9 @@ class Upload {
         params: { path: { project: this.project }, header: { 'Idempotency-Key': this.#key } },
         body: { name: this.name, files: this.entries.map(({ file }) => ({ name: file.name, size_bytes: file.size })) },
       }),
-    );
+    ).catch((error: unknown) => {
+      throw error instanceof Fault && error.status === UNKNOWN ? new Fault(MAY_SUCCEED, UNKNOWN) : error;
+    });
     this.searchId = announced.search_id;
     // The first answer lists all files in their order; later ones list only the missing files.
     if (!this.#ids.length) this.#ids = announced.files.map((file) => file.file_id);

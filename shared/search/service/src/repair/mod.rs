@@ -99,6 +99,13 @@ pub enum Refusal {
     /// The idempotency key was used for another request.
     #[error("the idempotency key was used for another request before")]
     KeyUsed,
+    /// An earlier request used the key, but its contents are not stored. See
+    /// [`CreateOutcome::Unknown`](crate::CreateOutcome::Unknown).
+    #[error(
+        "an earlier request used the idempotency key, but its repair is not stored; try again in a few minutes, or use a \
+         new key"
+    )]
+    KeyUnknown,
     /// Some of the files, by their index in the request.
     #[error("some of the files cannot be repaired as requested")]
     Files(Vec<(usize, FileRefusal)>),
@@ -110,7 +117,7 @@ impl Refusal {
         match self {
             Self::KeyUsed | Self::TooManyRecords => true,
             Self::Files(refused) => refused.iter().any(|(_, refusal)| refusal.is_of_request()),
-            Self::Running | Self::Deleted | Self::TooOften | Self::NothingToRead => false,
+            Self::Running | Self::Deleted | Self::TooOften | Self::NothingToRead | Self::KeyUnknown => false,
         }
     }
 }
@@ -228,10 +235,13 @@ impl SearchService {
     /// Returns the response to a repeated request.
     async fn repeated(&self, keyed: SearchId, request: &NewRepair) -> Result<Option<Repair>, Error> {
         let Some(job) = self.jobs.job(keyed).await? else { return Ok(None) };
-        let first = self.entry.sessions.records.record(&first_request(keyed)).await?;
-        let is_it =
-            first.and_then(|first| NewRepair::deserialize(&first.body).ok()).as_ref() == Some(request);
-        if !is_it {
+        let Some(first) = self.entry.sessions.records.record(&first_request(keyed)).await? else {
+            return Ok(Some(Repair::Refused(Refusal::KeyUnknown)));
+        };
+        let first = NewRepair::deserialize(&first.body).map_err(|error| {
+            StoreError::unusable(format!("reading the first request of search {keyed}"), error)
+        })?;
+        if first != *request {
             return Ok(Some(Repair::Refused(Refusal::KeyUsed)));
         }
         Ok(Some(Repair::Announced(AnnouncedSearch { search_id: keyed, files: self.forms(&job).await? })))
@@ -264,8 +274,9 @@ impl SearchService {
         let repairs = Some(original);
         let (announcement, is_granted) = self.begin(search_id, job.project_id, &new, repairs).await?;
         if !is_granted {
-            // An earlier request under this key had another number of files and was never announced.
-            return Ok(Repair::Refused(Refusal::KeyUsed));
+            // An earlier request under this key has used the tokens, but its announcement is not stored, or it had
+            // another number of files and was never announced.
+            return Ok(Repair::Refused(Refusal::KeyUnknown));
         }
         let Announcement { started, token, mut job } = announcement;
         session.send_granted(&SearchEvent::SearchUploadStarted(started.clone()), token)?;
