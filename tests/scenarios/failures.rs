@@ -11,8 +11,8 @@ use imports::queues::{CONTROL, PARSE, PARSE_DEAD, PARSE_UNREADABLE, SAGA, SAGA_D
 use imports::{JobState, SearchId};
 use jiff::SignedDuration;
 use messages::{
-    AttemptId, Depth, Disposition, Host, InspectQueues, Message, Outgoing, Queue, ReceiveMessages, SendError,
-    SendMessages, StoreError, Token,
+    AttemptId, Depth, Disposition, Host, InspectQueues, Message, Outgoing, Queue, ReceiveMessages,
+    ReceivedMessage, SendError, SendMessages, StoreError, Token,
 };
 use saga::failures::{
     Failure, FailureStatus, Failures, Operation, Phase as Step, RequestRefusal, Retry, Selection, State,
@@ -101,6 +101,52 @@ async fn retried_dead_letter_takes_effect_unchanged() {
     let acts = failures.store.acts(10).await.unwrap();
     assert_eq!((acts[0].by.as_str(), acts[0].did.as_str()), ("Ann", "began a retry"));
     assert_eq!(acts[0].to, begun.id.to_string());
+}
+
+/// The ledger item has expired together with its tokens, and a later event has removed the id of the message from the
+/// document. So nothing shows that the message was processed.
+#[tokio::test]
+async fn event_of_forgetful_partition_is_not_retried() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris", "b.ris", "c.ris", "d.ris"]).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.deliver_all(&[&UPLOADS, &CONTROL]).await;
+    let events = world.take(&SAGA).await;
+    world.deliver(&SAGA, &events).await;
+    for later in [1, 2, 3] {
+        world.upload(&announced, later, TWO_RECORDS).await;
+        world.deliver_all(&[&UPLOADS, &SAGA]).await;
+    }
+    let document = world.document(announced.search_id).await.unwrap();
+    let name = |received: &ReceivedMessage| Message::decode(&received.delivery.body).unwrap().body.name;
+    let duplicate = events.iter().find(|event| name(event) == "SearchUploadSaved").unwrap();
+    let body = duplicate.delivery.body.clone();
+    let message = Message::decode(&body).unwrap();
+    assert!(document.content.processed.iter().all(|processed| processed.id != message.id));
+    for days in [1, 40] {
+        let (id, partition) = (message.id, announced.search_id);
+        let outgoing =
+            Outgoing { id, partition, queue: SAGA_DEAD, body: body.clone(), delay: Duration::ZERO };
+        let sent: Result<Vec<()>, SendError> =
+            SendMessages::send(world.store(), &[outgoing]).await.into_iter().collect();
+        sent.unwrap();
+        gather(&world).await;
+        world.pass(Duration::from_hours(24 * days)).await;
+        let begun = world.functions.failures.retry(all(), "Ann").await.unwrap();
+        run_to_the_end(&world).await;
+        let ended = operation(&world, &begun).await;
+        let is_forgotten = days > 30;
+        assert_eq!(
+            (ended.retried, ended.refused),
+            (u64::from(!is_forgotten), u64::from(is_forgotten)),
+            "{days}"
+        );
+        let token = message.token.as_ref().unwrap();
+        let is_granted = world.store().is_granted(partition, token, world.host.now()).await.unwrap();
+        assert!(!is_granted, "the message was processed before, so it must not be processed again");
+    }
+    let reason = of(&world, FailureStatus::Open).await.remove(0).reason;
+    assert!(reason.contains("has forgotten"), "{reason}");
 }
 
 #[tokio::test]

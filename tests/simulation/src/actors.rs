@@ -6,10 +6,12 @@ use std::time::Duration;
 use dedup::ledger::NoLedger;
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
-use messages::{Delivery, Disposition, Host, ReceivedMessage};
+use messages::{Delivery, Disposition, Host, Message, ReceivedMessage};
 use outbox::session::CONTROL;
-use saga::Partitions;
+use outbox::{Entry, Owner};
 use saga::failures::{FailureStatus, Retry, Selection};
+use saga::operator::Readmission;
+use saga::{Operator, Partitions};
 
 use crate::application::{Application, engine};
 use crate::control::actor::control;
@@ -192,10 +194,26 @@ async fn operate(port: Port, application: Arc<dyn Application>) {
                 for entry in stored.into_iter().flatten().filter(|entry| entry.poisoned) {
                     port.perform(|world| world.requeues(&entry));
                     // Failed work is retried the next time.
-                    let _ = operator.requeue(owner, &entry).await;
+                    if let Ok(Readmission::Forgotten) = operator.try_requeue(owner, &entry).await {
+                        decide_forgotten(&port, &operator, owner, &entry).await;
+                    }
                 }
             }
         }
+    }
+}
+
+/// Treats a message after its partition has forgotten whether the message was processed. The operator knows that from
+/// the state: the entry is deleted, or the event is sent with a new grant of its token.
+async fn decide_forgotten(port: &Port, operator: &Operator, owner: Owner, entry: &Entry) {
+    let Ok(message) = Message::decode(&entry.payload) else { return };
+    let was_processed = port.perform(|world| world.checks.changed.contains(&message.id));
+    let Some(token) = message.token.filter(|_| !was_processed) else {
+        let _ = operator.discard(owner, entry).await;
+        return;
+    };
+    if operator.partitions.tokens.grant(message.partition, &[token], port.now()).await.is_ok() {
+        let _ = operator.try_requeue(owner, entry).await;
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use dedup::ledger::{ITEM_LIFETIME, SLACK};
 use dedup::{Admission, AdmittedClaim, Claim, ClaimCondition, Release, Tokens, ledger};
 use jiff::{SignedDuration, Timestamp};
 use messages::{AttemptId, Host, Message, PartitionKey, StoreError, Token};
@@ -38,7 +39,13 @@ pub enum Readmission {
     Granted,
     /// Another worker holds the partition, for at most the lease.
     Busy,
+    /// The partition has forgotten whether the message was processed, so the message must not be sent again.
+    Forgotten,
 }
+
+/// The error of [`Readmission::Forgotten`].
+pub(crate) const FORGOTTEN: &str = "the partition has forgotten whether this message was processed, because the message is more \
+    than a month old; look at its state, then delete this message, and send the event again if it is missing";
 
 /// The replies that a partition admits after a restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,14 +88,17 @@ impl Operator {
     /// Requeues an entry, unless it was claimed or requeued after it was read.
     ///
     /// # Errors
-    /// Returns an error if a store is unavailable or another worker holds the partition. The call may be repeated.
+    /// Returns an error if a store is unavailable or another worker holds the partition. The call may be repeated. The
+    /// error is permanent if the partition may have processed the message ([`Readmission::Forgotten`]).
     pub async fn requeue(&self, owner: Owner, entry: &Entry) -> Result<(), StoreError> {
+        let doing = || format!("putting entry {} of {owner} back to work", entry.id);
         match self.try_requeue(owner, entry).await? {
             Readmission::Granted => Ok(()),
-            Readmission::Busy => Err(StoreError::unavailable(
-                format!("putting entry {} of {owner} back to work", entry.id),
-                "another worker is inside the partition; try again in a minute",
-            )),
+            Readmission::Busy => {
+                let why = "another worker is inside the partition; try again in a minute";
+                Err(StoreError::unavailable(doing(), why))
+            }
+            Readmission::Forgotten => Err(StoreError::unusable(doing(), FORGOTTEN)),
         }
     }
 
@@ -102,13 +112,17 @@ impl Operator {
         self.outbox(owner).settle(&[(owner, vec![settlement])]).await
     }
 
-    /// Requeues an entry like [`Operator::requeue`]. Returns [`Readmission::Busy`] if another worker holds the
-    /// partition.
-    pub(crate) async fn try_requeue(&self, owner: Owner, entry: &Entry) -> Result<Readmission, StoreError> {
+    /// Requeues an entry like [`Operator::requeue`] if its partition admits the message. Otherwise nothing changes, and
+    /// the outcome states the reason.
+    ///
+    /// # Errors
+    /// Returns an error if a store is unavailable. The call may be repeated.
+    pub async fn try_requeue(&self, owner: Owner, entry: &Entry) -> Result<Readmission, StoreError> {
         if let Ok(message) = Message::decode(&entry.payload)
-            && self.restore_token(&message).await? == Readmission::Busy
+            && let refused @ (Readmission::Busy | Readmission::Forgotten) =
+                self.restore_token(&message).await?
         {
-            return Ok(Readmission::Busy);
+            return Ok(refused);
         }
         let keep = Some(entry.requeued(self.host.now()));
         let settlement = Settlement { id: entry.id, claim: entry.claimed_until, keep };
@@ -121,6 +135,9 @@ impl Operator {
         let partition = message.partition;
         let document = self.load(partition).await?;
         if let Some(token) = self.entry_token(message, &document).await? {
+            if document.is_some() && self.may_be_forgotten(message, &token).await? {
+                return Ok(Readmission::Forgotten);
+            }
             // If the ledger item exists without the token, the token was used. Such an item is left unchanged.
             self.partitions.tokens.begin(partition, &[token], self.host.now()).await?;
         }
@@ -292,6 +309,15 @@ impl Operator {
             None => self.stores.read_views.view(message.partition).await?.is_some_and(|view| view.ended),
         };
         Ok((!was_used).then_some(token))
+    }
+
+    /// Returns `true` if the ledger may have forgotten the token of an event, used or not. An idle partition's item
+    /// expires, together with its tokens, and the document names a processed message only until a later one is admitted.
+    async fn may_be_forgotten(&self, message: &Message, token: &Token) -> Result<bool, StoreError> {
+        let now = self.host.now();
+        // The token was granted when the message was created, or earlier.
+        let lived_until = message.time.checked_add(ITEM_LIFETIME - SLACK).unwrap_or(Timestamp::MAX);
+        Ok(lived_until <= now && !self.partitions.granted.is_granted(message.partition, token, now).await?)
     }
 
     /// Loads the latest version of the document: an older one would lack tokens that the partition expects.

@@ -39,7 +39,7 @@ pub(crate) struct Checks {
     /// Every stored content, by its version.
     history: BTreeMap<PartitionKey, Vec<StoredContent>>,
     /// The messages that changed a state.
-    changed: BTreeSet<MessageId>,
+    pub(crate) changed: BTreeSet<MessageId>,
     /// Every stored effect.
     effects: BTreeMap<(PartitionKey, MessageId), Effect>,
     /// The partitions that stored the effects whose messages go to other partitions.

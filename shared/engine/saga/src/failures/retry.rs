@@ -25,7 +25,7 @@ use super::operation::{Operation, Phase};
 use super::record::{AuditEntry, Failure, FailureStatus, Origin, State};
 use super::selection::{CauseGroup, Selection};
 use super::store::Change;
-use crate::operator::Readmission;
+use crate::operator::{FORGOTTEN, Readmission};
 
 /// The maximum rate of retries, in failures per second.
 pub const MAX_PER_SECOND: u32 = 1_000;
@@ -349,6 +349,13 @@ impl Failures {
             .buffer_unordered(CONCURRENT_RETRIES)
             .flatten();
         let (now, mut step) = (self.now(), StepOutcome::default());
+        let refuse = |step: &mut StepOutcome, failure: Failure, why: String| {
+            let (function, failure_id) = (self.reporter.function, failure.id);
+            tracing::error!(function, %failure_id, error = why, "a failure cannot be retried");
+            let refused = failure.not_retried(&why, now.max(operation.selection.just_after()));
+            step.refused.push(why);
+            refused
+        };
         let ended: Vec<Failure> = outcomes
             .map(|(failure, outcome)| match outcome {
                 Ok(Readmission::Granted) => {
@@ -360,13 +367,8 @@ impl Failures {
                     let retried = failure.retried.saturating_sub(1);
                     Failure { retried, ..failure.into_state(State::Open, now) }
                 }
-                Err(Obstacle { why, is_permanent: true }) => {
-                    let (function, failure_id) = (self.reporter.function, failure.id);
-                    tracing::error!(function, %failure_id, error = why, "a failure cannot be retried");
-                    let refused = failure.not_retried(&why, now.max(operation.selection.just_after()));
-                    step.refused.push(why);
-                    refused
-                }
+                Ok(Readmission::Forgotten) => refuse(&mut step, failure, FORGOTTEN.to_owned()),
+                Err(Obstacle { why, is_permanent: true }) => refuse(&mut step, failure, why),
                 Err(Obstacle { why, is_permanent: false }) => {
                     step.failed = Some(why);
                     failure.into_state(State::Open, now)
@@ -385,9 +387,10 @@ impl Failures {
                 // The partition may have forgotten the message's token since; without it the message would be a
                 // duplicate.
                 if let Ok(message) = Message::decode(&failure.body)
-                    && self.operator.restore_token(&message).await? == Readmission::Busy
+                    && let refused @ (Readmission::Busy | Readmission::Forgotten) =
+                        self.operator.restore_token(&message).await?
                 {
-                    return Ok(Readmission::Busy);
+                    return Ok(refused);
                 }
                 let outgoing = Outgoing {
                     id: failure.message_id.unwrap_or(MessageId::from_uuid(failure.id.as_uuid())),

@@ -201,6 +201,11 @@ async fn requeue_readmits_only_unused_event() -> TestResult {
         world.enter(ClaimCondition::TokenPresent(token.clone()), &[], std::slice::from_ref(&token)).await?;
         world.operator.requeue(session, &entry).await?;
         assert!(!world.is_granted(&token).await?, "its item lives, so the token was used");
+        let write = sample::persist(world.partition, None, sample::content(host, "waits for an event"));
+        world.scratch.mongo.persist(&[write], host.now()).await?;
+        host.advance(Duration::try_from(ITEM_LIFETIME)? * 2);
+        let refused = world.operator.requeue(session, &entry).await.unwrap_err();
+        assert!(!refused.is_retryable() && !world.is_granted(&token).await?, "{refused}");
         world.end().await
     })
     .await
