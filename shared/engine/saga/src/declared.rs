@@ -102,8 +102,13 @@ impl<P> System<P> {
                 let unknown = queues.iter().filter(|queue| !self.specifies(queue));
                 faults.extend(unknown.map(|queue| format!("{name} {verb} {queue}, which is not specified")));
             }
-            if function.source.queue().is_some() && function.build.is_none() {
+            let Some(queue) = function.source.queue() else { continue };
+            if function.build.is_none() {
                 faults.push(format!("{name} is behind a queue and builds no consumer"));
+            }
+            // A message that is rejected has to be kept somewhere.
+            if QueueSpec::of(self.queues, queue).is_some_and(|spec| spec.dead_letters.is_none()) {
+                faults.push(format!("{name} is behind {queue}, which has no dead-letter queue"));
             }
         }
     }
@@ -262,6 +267,22 @@ mod tests {
             assert_eq!(count, 1, "{fault}: {faults:#?}");
         }
         assert!(faults.to_string().starts_with("the table of My orders is wrong: the name"), "{faults}");
+    }
+
+    #[test]
+    fn consumed_queue_without_dead_letters_is_a_fault() {
+        static QUEUES: [QueueSpec; 3] = [
+            QueueSpec::without_consumer(SAGA),
+            QueueSpec::without_consumer(WORK),
+            QueueSpec::without_consumer(DEAD),
+        ];
+        static ORDERS: Function<()> = function(Source::Queue(SAGA), WORKS);
+        static SYSTEM: System<()> = System { name: "orders", queues: &QUEUES, functions: &[&ORDERS] };
+        let faults = SYSTEM.check().unwrap_err().faults;
+        assert!(
+            faults.contains(&"orders is behind saga, which has no dead-letter queue".to_owned()),
+            "{faults:?}"
+        );
     }
 
     /// Records the queues of sent messages.
