@@ -7,10 +7,12 @@ use async_trait::async_trait;
 use axum::Router;
 use axum::http::StatusCode;
 use http_api::{BodyMode, router, router_for};
+use imports::Ports;
 use imports::queues::{CONTROL, PARSE, QUEUES, SAGA};
 use messages::store::DiskRefused;
-use messages::{Depth, InspectQueues, Queue, StoreError};
+use messages::{Depth, Host, InspectQueues, Queue, StoreError};
 use outbox::{Key, Settlement, Write, WriteRecords};
+use saga::failures::{FailureStatus, Retry, Selection};
 use serde_json::{Value, json};
 use service::SearchService;
 use service::health::Health;
@@ -140,6 +142,71 @@ async fn health_writes_once_per_ten_seconds() {
         assert_eq!(get(&api, "/admin/health").await["ok"], true);
         assert_eq!(written().await, Some(revision), "after {seconds} s more");
     }
+}
+
+/// Queues like those of SQS, which do not report the age of their messages. Nothing receives from one of them.
+struct UnreceivedQueue(Arc<std::sync::Mutex<Depth>>);
+
+#[async_trait]
+impl InspectQueues for UnreceivedQueue {
+    async fn depths(&self) -> BTreeMap<Queue, Result<Depth, StoreError>> {
+        let depth = *self.0.lock().unwrap();
+        [(PARSE, Ok(depth)), (SAGA, Ok(Depth { visible: 3, in_flight: 1, ..Depth::default() }))].into()
+    }
+}
+
+#[tokio::test]
+async fn queue_that_nothing_receives_from_is_a_concern() {
+    let world = World::new();
+    let depth = Arc::new(std::sync::Mutex::new(Depth { visible: 2, ..Depth::default() }));
+    let concerns = async || {
+        let mut ports = world.backend.ports.clone();
+        ports.engine.inspect = Arc::new(UnreceivedQueue(Arc::clone(&depth)));
+        // Each invocation of the function may have its own process.
+        let health = Health::over(&ports, &functions::SYSTEM).unwrap();
+        let api = router(SearchService { health, ..world.functions.start_upload.clone() });
+        let concerns = get(&api, "/admin/health").await["concerns"].to_string();
+        concerns.contains("queue parse has waited")
+    };
+    assert!(!concerns().await, "it was checked for the first time");
+    world.host.advance(std::time::Duration::from_secs(16 * 60));
+    assert!(concerns().await, "two checks have found no worker");
+    depth.lock().unwrap().in_flight = 1;
+    assert!(!concerns().await, "a worker has received a message");
+    world.host.advance(std::time::Duration::from_secs(16 * 60));
+    depth.lock().unwrap().in_flight = 0;
+    assert!(!concerns().await, "the time counts from the latest check without a worker");
+}
+
+#[tokio::test]
+async fn retry_that_no_worker_continues_is_a_concern() {
+    let world = World::new();
+    let api = api(&world);
+    search_with_dead_letter(&world, "no luck").await;
+    gather(&world).await;
+    let all = Retry { selection: Selection::of(FailureStatus::Open), limit: None, per_second: 1, canary: 0 };
+    world.functions.failures.retry(all, "Ann").await.unwrap();
+    let concern = "the retry of failures that Ann began has not continued for 20 min";
+    for (minutes, is_reported) in [(1, false), (19, true)] {
+        world.host.advance(std::time::Duration::from_secs(minutes * 60));
+        let concerns = get(&api, "/admin/health").await["concerns"].to_string();
+        assert_eq!(concerns.contains(concern), is_reported, "{concerns}");
+    }
+}
+
+#[tokio::test]
+async fn sweep_of_the_future_is_no_worker() {
+    let world = World::new();
+    let sweeps = world.backend.ports.engine.sweeps().unwrap();
+    let day = jiff::SignedDuration::from_hours(24);
+    let later = Write { key: Key::new("engine", "swept"), body: (world.host.now() + day).to_string().into() };
+    world.backend.ports.engine.stores().unwrap().write_records.write_record(&later).await.unwrap();
+    let ports = Ports { machine: None, ..world.backend.ports.clone() };
+    let health = Health::over(&ports, &functions::SYSTEM).unwrap();
+    assert_eq!(health.report().await.has_worker, Some(false));
+    sweeps.note().await.unwrap();
+    assert_eq!(sweeps.last().await.unwrap(), Some(world.host.now()), "it is replaced");
+    assert_eq!(health.report().await.has_worker, Some(true));
 }
 
 /// A store that serves reads and rejects writes, like a full disk.

@@ -9,9 +9,10 @@ use jiff::{SignedDuration, Timestamp};
 use messages::store::chain;
 use messages::{Depth, Host, InspectQueues, PartitionKey, Queue, QueueSpec, StoreError, Token};
 use outbox::{InspectOutbox, Key, Write};
-use saga::failures::{FailureStatus, Operation, Selection};
+use saga::failures::{FailureStatus, Operation, Phase, Selection};
 use saga::{Engine, MissingSetting, Partitions, Stores, SweepHeartbeat, System};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -83,7 +84,8 @@ pub struct QueueReport {
     pub in_flight: u64,
     /// Messages that are delayed.
     pub delayed: u64,
-    /// The age of the oldest message in seconds; null if there is none, or the queue does not report it.
+    /// The age of the oldest message in seconds; null if there is none. For a queue that does not report it, the time
+    /// since which the checks have found messages and no worker that receives them.
     #[cfg_attr(feature = "openapi", schema(required))]
     pub oldest_seconds: Option<u64>,
 }
@@ -100,6 +102,9 @@ pub struct RunningOperation {
     pub total: u64,
     /// The number of failures retried so far.
     pub retried: u64,
+    /// The time in seconds since its next step was due.
+    #[serde(skip)]
+    overdue_seconds: u64,
 }
 
 /// The health of a deployment of any system. Fields from the database are `None` while it is unavailable.
@@ -164,6 +169,14 @@ pub struct CheckResults {
     pub last_sweep: Result<Option<Timestamp>, StoreError>,
 }
 
+/// The time since which each queue has messages that no worker receives.
+type UnreceivedSince = BTreeMap<String, Timestamp>;
+
+/// The record that a check writes.
+fn checked() -> Key {
+    Key::new("engine", "health")
+}
+
 impl Health {
     /// Returns the checks over an engine. Services that are not configured are not reported.
     ///
@@ -226,30 +239,57 @@ impl Health {
         let (last_sweep, (ledger, processed), counted) =
             join3(self.sweeps.last(), others, self.queues.depths()).await;
         let mut database = Part::of("database".to_owned(), &last_sweep);
-        if database.ok {
-            database.why = self.write().await;
-            database.ok = database.why.is_none();
-        }
-        let mut stores = vec![database];
-        let asked = [("ledger", ledger), ("processed messages", processed)];
-        stores
-            .extend(asked.into_iter().filter_map(|(name, answer)| Some(Part::of(name.to_owned(), &answer?))));
         let (mut queues, mut depths) = (Vec::new(), BTreeMap::new());
         for (queue, depth) in counted {
             queues.push(Part::of(format!("queue {queue}"), &depth));
             depths.extend(depth.map(|depth| (queue, depth)));
         }
+        if database.ok {
+            let since = self.unreceived(&depths).await;
+            database.why = self.write(&since).await;
+            database.ok = database.why.is_none();
+            for (queue, depth) in &mut depths {
+                let since = since.get(queue.name()).map(|since| self.host.now().duration_since(*since));
+                depth.oldest = depth.oldest.or(since.and_then(|age| age.try_into().ok()));
+            }
+        }
+        let mut stores = vec![database];
+        let asked = [("ledger", ledger), ("processed messages", processed)];
+        stores
+            .extend(asked.into_iter().filter_map(|(name, answer)| Some(Part::of(name.to_owned(), &answer?))));
         CheckResults { stores, queues, depths, last_sweep }
     }
 
+    /// Returns the time since which the checks have found messages in a queue and no worker that receives them, for each
+    /// queue that does not report the age of its messages. After a failed read it is unknown, and begins now.
+    async fn unreceived(&self, depths: &BTreeMap<Queue, Depth>) -> UnreceivedSince {
+        let is_unreceived =
+            |depth: &Depth| depth.oldest.is_none() && depth.visible > 0 && depth.in_flight == 0;
+        if !depths.values().any(is_unreceived) {
+            return UnreceivedSince::new();
+        }
+        let known = known("queues without a worker", self.stores.records.record(&checked()).await).flatten();
+        let known = known.and_then(|record| UnreceivedSince::deserialize(&record.body).ok());
+        let known = known.unwrap_or_default();
+        let now = self.host.now();
+        let unreceived =
+            depths.iter().filter(|(_, depth)| is_unreceived(depth)).map(|(queue, _)| queue.name());
+        unreceived
+            .map(|queue| {
+                (queue.to_owned(), known.get(queue).copied().filter(|since| *since <= now).unwrap_or(now))
+            })
+            .collect()
+    }
+
     /// Overwrites a small record, and returns the problem if that fails. A full disk still serves every read.
-    async fn write(&self) -> Option<&'static str> {
+    async fn write(&self, since: &UnreceivedSince) -> Option<&'static str> {
         let now = self.host.now();
         let last = *self.written.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(last) = last.filter(|last| now.duration_since(last.at) < WRITE_EVERY) {
             return last.why;
         }
-        let write = Write { key: Key::new("engine", "health"), body: now.to_string().into() };
+        let body = since.iter().map(|(queue, since)| (queue.clone(), since.to_string().into())).collect();
+        let write = Write { key: checked(), body: Value::Object(body) };
         let why = self.stores.write_records.write_record(&write).await.err().map(|error| {
             tracing::error!(error = chain(&error), "the database cannot be written");
             if error.is_refused_by_disk() { "the disk is full or read-only" } else { "it cannot be written" }
@@ -261,7 +301,7 @@ impl Health {
     /// Returns `true` if a worker has swept recently; `None` if that is not known.
     pub fn has_swept(&self, last_sweep: &Result<Option<Timestamp>, StoreError>) -> Option<bool> {
         let swept = last_sweep.as_ref().ok()?;
-        Some(swept.is_some_and(|at| self.host.now().duration_since(at) < NO_SWEEP))
+        Some(swept.is_some_and(|at| self.host.now().duration_since(at).abs() < NO_SWEEP))
     }
 
     /// Looks up a message that was never sent.
@@ -299,7 +339,9 @@ impl Health {
             oldest_effect_seconds: known("effects", due_since).flatten().map(age),
             open_failures: known("failures", all),
             poisoned_effects: known("failures", poisoned),
-            operation: known("operations", operation).flatten().map(RunningOperation::from),
+            operation: known("operations", operation)
+                .flatten()
+                .map(|operation| RunningOperation::new(operation, self.host.now())),
         }
     }
 
@@ -375,10 +417,15 @@ impl QueueReport {
     }
 }
 
-impl From<Operation> for RunningOperation {
-    fn from(operation: Operation) -> Self {
-        let Operation { id, by, total, retried, .. } = operation;
-        Self { operation_id: id.as_uuid(), by, total, retried }
+impl RunningOperation {
+    fn new(operation: Operation, now: Timestamp) -> Self {
+        let Operation { id, by, total, retried, phase, next_step_at, .. } = operation;
+        let due = match phase {
+            Phase::Watching { until } => until,
+            Phase::Running | Phase::Done { .. } | Phase::Stopped { .. } => next_step_at,
+        };
+        let overdue_seconds = u64::try_from(now.duration_since(due).as_secs()).unwrap_or(0);
+        Self { operation_id: id.as_uuid(), by, total, retried, overdue_seconds }
     }
 }
 
@@ -388,6 +435,17 @@ impl Activity {
         let open = self.open_failures.filter(|open| *open > 0)?;
         let open = counted(open, "failure is open", "failures are open");
         Some(format!("{open}; `{program} failures groups` shows the causes"))
+    }
+
+    /// Returns the problem of a retry that no worker continues.
+    pub fn interrupted_retry(&self) -> Option<String> {
+        let RunningOperation { by, overdue_seconds, .. } =
+            self.operation.as_ref().filter(|operation| operation.overdue_seconds >= LATE)?;
+        let min = overdue_seconds / 60;
+        Some(format!(
+            "the retry of failures that {by} began has not continued for {min} min; check the schedule of the function \
+             that collects dead letters, and its log"
+        ))
     }
 
     /// Returns the problem of effects that are late.
@@ -470,6 +528,7 @@ impl Report {
             .chain(self.activity.failures(program))
             .chain(uncollected(system.queues, &self.queues, self.dead_letters, program))
             .chain(self.activity.late())
+            .chain(self.activity.interrupted_retry())
             .chain(stuck(system, &self.queues, &[]))
             .chain(self.waits_for_nothing(program))
             .collect()

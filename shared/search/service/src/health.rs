@@ -215,6 +215,7 @@ impl Report {
             .chain(activity.failures(PROGRAM))
             .chain(health::uncollected(&QUEUES, &self.queues, self.dead_letters, PROGRAM))
             .chain(activity.late())
+            .chain(activity.interrupted_retry())
             .chain(health::stuck(system, &self.queues, &slow))
             .chain(self.stalled())
             .collect()
