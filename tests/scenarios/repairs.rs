@@ -293,6 +293,31 @@ async fn keyed_repair_is_announced_once() {
     assert!(matches!(other, Repair::Refused(Refusal::Files(_))), "{other:?}");
 }
 
+/// The ledger has forgotten the tokens of the deleted repair.
+#[tokio::test]
+async fn key_of_deleted_repair_announces_nothing() {
+    let world = World::new();
+    let search = half_failed(&world).await;
+    let asked = of(&[replaced(search.files[1].file_id)]);
+    let repair = async || {
+        let start_upload = &world.functions.start_upload;
+        start_upload.repair(&ProjectAccess::All, search.search_id, &asked, Some("key")).await.unwrap()
+    };
+    let Repair::Announced(repaired) = repair().await else { panic!("refused") };
+    for _ in 0..3 {
+        world.pass(Duration::from_secs(86_400)).await;
+        world.run().await;
+    }
+    let deleted = world.functions.start_upload.delete(&ProjectAccess::All, repaired.search_id).await;
+    assert_eq!(deleted.unwrap(), Deletion::Accepted);
+    for days in [0, 40] {
+        world.run().await;
+        world.pass(Duration::from_hours(24 * days)).await;
+        let again = repair().await;
+        assert!(matches!(again, Repair::Refused(Refusal::KeyUnknown)), "{days}: {again:?}");
+    }
+}
+
 #[tokio::test]
 async fn invalid_repair_is_refused_with_reason() {
     let world = World::new();

@@ -226,6 +226,13 @@ impl SearchService {
             match self.try_to_repair(&job, request, keyed).await {
                 // One of these searches was repaired or deleted concurrently; the outcome may differ now.
                 Err(Error::Commit(error)) if error.is_refused() => {}
+                // An earlier request may have announced it since the check above.
+                Ok(unknown @ Repair::Refused(Refusal::KeyUnknown)) => {
+                    return match keyed {
+                        Some(keyed) => Ok(self.repeated(keyed, request).await?.unwrap_or(unknown)),
+                        None => Ok(unknown),
+                    };
+                }
                 answer => return answer,
             }
         }
@@ -259,6 +266,10 @@ impl SearchService {
         let search_id = keyed.unwrap_or_else(|| SearchId::from_uuid(self.host().fresh_id()));
         // A refused session is followed by another session for the same search.
         let mut session = self.entry.session(search_id);
+        if keyed.is_some() && session.read(first_request(search_id)).await?.is_some() {
+            // The repair of an earlier request was deleted. Its id is not used again.
+            return Ok(Repair::Refused(Refusal::KeyUnknown));
+        }
         let original = job.repairs.unwrap_or(job.search_id);
         let known = self.known(original, session.read(key(original)).await?).await?;
         let parts = match self.parts(job, request, &known).await? {
