@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use rapidfuzz::distance::indel;
 use references::work::spend;
 
-use crate::fields::Fields;
+use crate::fields::{BETWEEN_WORDS, Fields};
 use crate::text::{is_east_asian, start};
 
 /// The maximum number of unshared words that are compared between two titles. Similar titles have only a few unshared
@@ -314,12 +314,16 @@ fn authors(a: &Fields, b: &Fields) -> Match {
     if one.is_empty() || other.is_empty() {
         return Match::Unknown;
     }
-    let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
+    if is_same_family(one, other) {
+        return Match::Agree;
+    }
+    let [one, other] = [one, other].map(|name| name.replace(BETWEEN_WORDS, ""));
+    let (short, long) = if one.len() <= other.len() { (&one, &other) } else { (&other, &one) };
     let letters = short.chars().count();
     let is_part = letters >= 4 && (long.starts_with(short) || long.ends_with(short));
-    let is_alike = letters >= 5 && similarity(one, other) >= 0.8;
+    let is_alike = letters >= 5 && similarity(&one, &other) >= 0.8;
     Match::from_equality(
-        one == other || is_part || is_alike || {
+        is_part || is_alike || {
             let (few, many) = (a.families(), b.families());
             let (few, many) = if few.len() <= many.len() { (few, many) } else { (many, few) };
             let shared = shared(few, many);
@@ -328,17 +332,46 @@ fn authors(a: &Fields, b: &Fields) -> Match {
     )
 }
 
-/// The number of names that occur in both lists.
+/// Returns `true` for equal names, and for `Wei Li` and `Li`, where either word may be the family name.
+fn is_same_family(one: &str, other: &str) -> bool {
+    match (family_words(one), family_words(other)) {
+        (None, None) => one == other,
+        (Some((first, last)), None) => other == first || other == last || joins(one, other),
+        (None, Some((first, last))) => one == first || one == last || joins(other, one),
+        (Some(words), Some((first, last))) => one == other || words == (last, first),
+    }
+}
+
+/// The first and the last word of a name whose family name is unknown.
+fn family_words(name: &str) -> Option<(&str, &str)> {
+    Some((name.split_once(BETWEEN_WORDS)?.0, name.rsplit_once(BETWEEN_WORDS)?.1))
+}
+
+/// Returns `true` if the words form this name.
+fn joins(words: &str, name: &str) -> bool {
+    words.split(BETWEEN_WORDS).try_fold(name, |rest, word| rest.strip_prefix(word)) == Some("")
+}
+
+/// The number of names of the first list that occur in the second one.
 fn shared(few: &[String], many: &[String]) -> usize {
     /// Up to this number, comparing all pairs is faster than a set.
     const FEW: usize = 16;
     if many.len() <= FEW {
         spend(few.len() * many.len());
-        return few.iter().filter(|name| many.contains(name)).count();
+        return few.iter().filter(|name| many.iter().any(|other| is_same_family(name, other))).count();
     }
     spend(few.len() + many.len());
-    let many: HashSet<&String> = many.iter().collect();
-    few.iter().filter(|name| many.contains(name)).count()
+    let whole: HashSet<&str> = many.iter().map(String::as_str).collect();
+    let words: HashSet<&str> =
+        many.iter().filter_map(|name| family_words(name)).flat_map(<[_; 2]>::from).collect();
+    let is_shared = |name: &str| {
+        whole.contains(name)
+            || match family_words(name) {
+                Some((first, last)) => whole.contains(first) || whole.contains(last),
+                None => words.contains(name),
+            }
+    };
+    few.iter().filter(|name| is_shared(name)).count()
 }
 
 /// Returns `true` for journals with the same ISSN, or with the same name, possibly with abbreviated words. Sister

@@ -12,7 +12,7 @@ use crate::title::{Title, numbers};
 
 /// The version of the extracted fields. It increases when the same record yields different fields; stored fields of
 /// earlier versions are then extracted again.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// The maximum number of authors that are compared: a large collaboration is recognized by the first of them.
 const MAX_AUTHORS: usize = 100;
@@ -54,7 +54,8 @@ struct StoredFields {
     is_notice: bool,
     #[serde(rename = "r", skip_serializing_if = "is_false")]
     is_reply: bool,
-    /// The first author first, then the others in alphabetical order.
+    /// The first author first, then the others in alphabetical order. The words of a name whose family name may be the
+    /// first or the last one are separated by [`BETWEEN_WORDS`].
     #[serde(rename = "f", skip_serializing_if = "Vec::is_empty")]
     families: Vec<String>,
     #[serde(rename = "y", skip_serializing_if = "Option::is_none")]
@@ -311,18 +312,25 @@ fn families(authors: &[String]) -> Vec<String> {
     std::iter::once(first).chain(others).collect()
 }
 
-/// Extracts the family name from `Family, Given`, `Given Family` or `Family GM`: the words before the comma, or all
-/// words without trailing initials.
+/// The separator in names such as `Wei Li`. It is no letter.
+pub(crate) const BETWEEN_WORDS: &str = "-";
+
+/// Extracts the family name from `Family, Given` or `Family GM`: the words before the comma or the initials, joined.
+/// All words of `Given Family` are kept, separated by [`BETWEEN_WORDS`].
 fn family(author: &str) -> String {
-    let family = match author.split_once(',') {
-        Some((family, _)) => family,
-        None => without_initials(author),
+    let (family, separator) = match author.split_once(',') {
+        Some((family, _)) => (family, ""),
+        None => match without_initials(author) {
+            family if family.len() < author.trim_end().len() => (family, ""),
+            whole => (whole, BETWEEN_WORDS),
+        },
     };
     let folded = fold(family);
-    let mut joined: String = words(&folded).filter(|word| !PARTICLES.contains(word)).collect();
-    if joined.is_empty() {
-        joined = words(&folded).collect();
+    let mut named: Vec<&str> = words(&folded).filter(|word| !PARTICLES.contains(word)).collect();
+    if named.is_empty() {
+        named = words(&folded).collect();
     }
+    let mut joined = named.join(separator);
     joined.truncate(start(&joined, MAX_LETTERS).len());
     joined
 }
@@ -353,8 +361,8 @@ mod tests {
         {
             assert_eq!(family(name), "muller", "{name}");
         }
-        assert_eq!(family("World Health Organization"), "worldhealthorganization");
-        assert_eq!(family("Li J"), "li");
+        assert_eq!(family("World Health Organization"), "world-health-organization");
+        assert_eq!([family("Li J"), family("Wei Li"), family("Li, Wei")], ["li", "wei-li", "li"]);
         assert_eq!(family("de la, A"), "dela");
         assert_eq!(
             families(&["Anonymous".into(), "B, X".into(), "C, Y".into(), "A, Z".into()]),

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use crate::fields::{Fields, hash};
+use crate::fields::{BETWEEN_WORDS, Fields, hash};
 use crate::text::{east_asian_length, start};
 
 /// Titles with fewer words or letters are not significant on their own.
@@ -20,7 +20,8 @@ impl Fields {
     pub fn keys(&self) -> Vec<u64> {
         let mut keys = Vec::with_capacity(MAX_KEYS);
         let mut key = |kind: &str, parts: &[&str]| keys.push(hash(kind, parts));
-        let author = start(self.first_author(), 5);
+        let author = self.first_author().replace(BETWEEN_WORDS, "");
+        let author = start(&author, 5);
         let year = self.year().map(|year| year.to_string()).unwrap_or_default();
         let (letters, words) = (self.letters(), self.title());
         let (doi, page, volume) = (self.doi(), self.page(), self.volume());

@@ -301,13 +301,24 @@ fn by_place(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 5] {
 }
 
 /// Matches that are too weak for grouping.
-fn by_weak_evidence(alike: &Comparison) -> [Line; 3] {
+fn by_weak_evidence(alike: &Comparison) -> [Line; 4] {
     let Comparison { author, journal, volume, issue, page, doi, .. } = *alike;
     let values = [author, journal, volume, issue, page, doi];
     let nothing_differs =
         !values.iter().any(|value| value.differs()) && alike.years.is_none_or(|years| years == 0);
     [
         (alike.near && alike.long && alike.author != Match::Differ, Possible, Reason::Title),
+        // Databases put a group of authors first, last, or nowhere.
+        (
+            alike.near
+                && alike.long
+                && page.agrees()
+                && volume.agrees()
+                && !journal.differs()
+                && alike.has_compatible_years(),
+            Possible,
+            Reason::Title,
+        ),
         (alike.titles == TitleMatch::Same && nothing_differs, Possible, Reason::Title),
         (alike.summary.agrees() && alike.author.agrees(), Possible, Reason::AbstractElsewhere),
     ]

@@ -96,6 +96,7 @@ fn identifiers_decide_together_with_other_fields(
     Likely,
     Reason::TitleJournalVolume
 )]
+#[case::another_first_author("", "a=Example Study Group", Possible, Reason::Title)]
 #[case::the_title_alone("p=", "y=1990;v=;j=", Possible, Reason::Title)]
 #[case::sister_journals("v=", "j=Acta Paediatrica Supplement", Likely, Reason::TitlePage)]
 #[case::sister_journals_of_equal_volume("j=Lancet Neurology", "j=Lancet Oncology", Likely, Reason::TitlePage)]
@@ -372,4 +373,23 @@ fn authors_agree_in_any_notation(#[case] one: &str, #[case] other: &str) {
     let said = |authors: &str| format!("{PLAIN};p=;v=;i=;j=;a={authors}");
     assert_comparison(&said(one), &said(other), Some((Likely, Reason::TitleYearAuthor)));
     assert_comparison(&said(one), &said("Smith, J"), None);
+}
+
+/// Some databases write `Wei Li`, whose family name is either word, and others `Li, W`.
+#[test]
+fn family_name_of_natural_order_is_either_word() {
+    for (one, other, is_same) in [
+        ("Wei Li+Ann Smithson", "Li, Wei+Smithson, Ann", true),
+        ("Wei Li", "Li W", true),
+        ("Li Wei", "Li, Wei", true),
+        ("Li Wei", "Wei Li", true),
+        ("Maria García Márquez", "García Márquez, Maria", true),
+        ("Ann Li+Wei Xu", "Xu, Wei+Li, Ann", true),
+        ("Wei Li", "Wei Xu", false),
+        ("Wei Li", "Pavli, Wanda", false),
+    ] {
+        let [one, other] = [one, other].map(|authors| record(&format!("{PLAIN};a={authors};p=")));
+        let found = compare(&one, &other);
+        assert_eq!(found.is_some_and(|(tier, _)| tier == Likely || tier == Certain), is_same, "{found:?}");
+    }
 }
