@@ -29,8 +29,8 @@ const DATABASE_TAGS: [&str; 3] = ["DB", "remote-database-name", DATABASE];
 /// The tags for the name of the platform.
 const PLATFORM_TAGS: [&str; 3] = ["DP", "remote-database-provider", PLATFORM];
 /// Other tags and columns for the name of the database, which may also hold something else.
-const OTHER_TAGS: [&str; 6] =
-    ["%W", "DS", "Database Provider", "Source", "SrcDatabase-来源库", "Library Catalog"];
+const OTHER_TAGS: [&str; 7] =
+    ["%W", "%~", "DS", "Database Provider", "Source", "SrcDatabase-来源库", "Library Catalog"];
 /// The column for the database of each record, in exports of searches in several databases: those of Ovid and of the
 /// Virtual Health Library.
 const RECORD_DATABASE: &str = "Database";
@@ -67,18 +67,27 @@ const MANAGERS: [&str; 14] = [
 const NLM_OWNERS: [&str; 7] = ["NLM", "NASA", "PIP", "KIE", "HSR", "HMD", "NOTNLM"];
 
 /// The columns that only one database exports.
-const COLUMNS: [(&[&str], &str); 6] = [
+const COLUMNS: [(&[&str], &str); 10] = [
     (&["Dimensions URL"], "Dimensions"),
     (&["Lens ID"], "Lens.org"),
     (&["EMBASE LINK"], "Embase"),
     (&["First Author", "Create Date"], "PubMed"),
     (&["Date Added To Xplore"], "IEEE Xplore"),
     (&["IEEE Terms", "Document Identifier"], "IEEE Xplore"),
+    (&["is-referenced-by-count", "reference-count"], "Crossref"),
+    (&["SrcDatabase-来源库"], "CNKI"),
+    (&["流水号"], "SinoMed"),
+    (&["文献番号", "論文種類"], "Ichushi"),
 ];
 
 /// The columns with values that only one database exports, and the beginnings of the values.
-const VALUES: [(&str, &str, &str); 2] =
-    [("id", "https://openalex.org/W", "OpenAlex"), ("CitesURL", "https://scholar.google.", "Google Scholar")];
+const VALUES: [(&str, &str, &str); 3] = [
+    ("id", "https://openalex.org/W", "OpenAlex"),
+    ("CitesURL", "https://scholar.google.", "Google Scholar"),
+    ("cites_url", "https://scholar.google.", "Google Scholar"),
+];
+/// The remark that the American Psychological Association appends to its abstracts, in lower case.
+const APA_REMARK: &str = "(psycinfo database record";
 
 /// The tables of trial registers: the column for the number, the beginning of the numbers, the columns that may
 /// accompany it, and the register. The number alone may belong to a table of articles.
@@ -88,7 +97,12 @@ const REGISTRATIONS: [(&str, &str, &[&str], &str); 6] = [
     ("DRKS-ID", "DRKS", &["Registration Date in DRKS", "Recruitment Status"], "DRKS"),
     ("TRIAL ID", "ACTRN", &["PUBLIC TITLE", "RECRUITMENT STATUS", "HEALTH CONDITION(S)"], "ANZCTR"),
     ("注册号", "ChiCTR", &["研究课题的正式科学名称", "研究疾病", "研究类型"], "ChiCTR"),
-    ("Trial number", "20", &["Overall decision date", "Status in each country"], "CTIS"),
+    (
+        "Trial number",
+        "20",
+        &["Overall decision date", "Status in each country", "Overall trial status"],
+        "CTIS",
+    ),
 ];
 
 /// The name of Web of Science, both of its core collection and of the platform.
@@ -135,7 +149,7 @@ const WEB_OF_SCIENCE_TAGS: [&str; 9] = [
 const EMBASE_TAGS: [&str; 4] = ["PUI", "U2", "Embase Accession ID", "key"];
 
 /// Hosts of links without `www.`, with the database and platform that they belong to.
-const HOSTS: [(&str, Option<&str>, Option<&str>); 24] = [
+const HOSTS: [(&str, Option<&str>, Option<&str>); 25] = [
     ("pubmed.ncbi.nlm.nih.gov", Some("PubMed"), None),
     ("ncbi.nlm.nih.gov/pubmed", Some("PubMed"), None),
     ("scopus.com", Some("Scopus"), None),
@@ -144,6 +158,7 @@ const HOSTS: [(&str, Option<&str>, Option<&str>); 24] = [
     ("search.ebscohost.com", None, Some("EBSCOhost")),
     ("proquest.com", None, Some("ProQuest")),
     ("cochranelibrary.com", Some("Cochrane Library"), None),
+    ("ieeexplore.ieee.org", Some("IEEE Xplore"), None),
     ("openalex.org", Some("OpenAlex"), None),
     ("app.dimensions.ai", Some("Dimensions"), None),
     ("lens.org", Some("Lens.org"), None),
@@ -399,7 +414,16 @@ fn of_columns(first: &Reference) -> Option<Names> {
 
 /// The database that gave a record its number.
 fn of_number(first: &Reference) -> Option<Names> {
-    of_web_of_science(first).or_else(|| is_of_embase(first).then_some(("Embase", None)))
+    of_web_of_science(first)
+        .or_else(|| is_of_embase(first).then_some(("Embase", None)))
+        .or_else(|| is_of_apa(first).then_some(("APA PsycInfo", None)))
+}
+
+fn is_of_apa(first: &Reference) -> bool {
+    let text = first.r#abstract.as_deref().unwrap_or_default();
+    // The remark is at the end.
+    let end = &text[text.ceil_char_boundary(text.len().saturating_sub(100))..];
+    end.to_lowercase().contains(APA_REMARK)
 }
 
 fn is_of_embase(first: &Reference) -> bool {
@@ -488,6 +512,13 @@ mod tests {
     }
 
     #[test]
+    fn remark_of_the_abstract_shows_psycinfo() {
+        let text = "We test. (PsycInfo Database Record (c) 2020 APA, all rights reserved)";
+        let first = Reference { r#abstract: Some(text.to_owned()), ..Reference::default() };
+        assert_eq!(of(guess("RIS", Some(&first)).source), is(Some("APA PsycInfo"), None));
+    }
+
+    #[test]
     fn source_is_guessed_from_tags_and_links() {
         for (tags, url, expected) in [
             (&[("DB", "psyh"), ("DP", "EBSCOhost")][..], None, is(Some("APA PsycInfo"), Some("EBSCOhost"))),
@@ -518,6 +549,18 @@ mod tests {
             (&[("database", "Embase"), ("platform", "Ovid")], None, is(Some("Embase"), Some("Ovid"))),
             (&[("source", "Embase")], None, is(None, None)),
             (&[("%W", "CNKI")], None, is(Some("CNKI"), None)),
+            (&[("%~", "PubMed")], None, is(Some("PubMed"), None)),
+            (&[("DB", "c8h")], None, is(Some("CINAHL"), None)),
+            (&[("Database Provider", "北京万方数据股份有限公司")], None, is(Some("Wanfang"), None)),
+            (&[("SrcDatabase-来源库", "期刊")], None, is(Some("CNKI"), None)),
+            (&[("流水号", "2020123456")], None, is(Some("SinoMed"), None)),
+            (&[("文献番号", "2020123456"), ("論文種類", "原著")], None, is(Some("Ichushi"), None)),
+            (
+                &[("cites_url", "https://scholar.google.com/scholar?cites=1")],
+                None,
+                is(Some("Google Scholar"), None),
+            ),
+            (&[], Some("https://ieeexplore.ieee.org/document/1"), is(Some("IEEE Xplore"), None)),
             (&[("Source", "Journal of Tests")], None, is(None, None)),
             (&[("Source Register", "ISRCTN")], Some("https://www.isrctn.com/1"), is(Some("WHO ICTRP"), None)),
         ] {

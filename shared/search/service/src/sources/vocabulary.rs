@@ -55,10 +55,11 @@ pub const KNOWN: &[VocabularyEntry] = &[
     known("CABI: CAB Abstracts and Global Health", Database, &[]),
     known("CENTRAL", Database, &["cochrane central register of controlled trials", "cochrane central"]),
     known("Chinese Science Citation Database", Database, &["cscd"]),
-    known("CINAHL", Database, &["ccm", "cin20", "rzh", "cinahl plus"]),
+    known("CINAHL", Database, &["ccm", "cin20", "rzh", "c8h", "c9h", "jlh", "cinahl plus"]),
     known("CNKI", Database, &[]),
     known("Cochrane Database of Systematic Reviews", Database, &["cdsr"]),
     known("Cochrane Library", Database, &["cochrane"]),
+    known("Crossref", Database, &[]),
     known("Current Contents Connect", Database, &[]),
     known("Data Citation Index", Database, &[]),
     known("Derwent Innovations Index", Database, &[]),
@@ -73,6 +74,7 @@ pub const KNOWN: &[VocabularyEntry] = &[
     known("Global Index Medicus", Database, &[]),
     known("Google Scholar", Database, &[]),
     known("HMIC", Database, &[]),
+    known("Ichushi", Database, &["医中誌"]),
     known("IEEE Xplore", Database, &["ieee"]),
     known("Inspec", Database, &[]),
     known("KCI-Korean Journal Database", Database, &["korean journal database"]),
@@ -92,6 +94,7 @@ pub const KNOWN: &[VocabularyEntry] = &[
     known("Sociological Abstracts", Database, &[]),
     known("SocINDEX", Database, &["sih"]),
     known("SPORTDiscus", Database, &["s3h", "sph"]),
+    known("SinoMed", Database, &["中国生物医学文献服务系统"]),
     known("VIP", Database, &[]),
     known("Wanfang", Database, &["wanfang data"]),
     known(
@@ -148,6 +151,9 @@ const GROUP: &str = "ebm reviews - ";
 /// The words for the extent of a database on a platform.
 const EXTENTS: [&str; 2] = [" ultimate", " global"];
 
+/// Parts of Chinese names of databases, and the lower-case names of the databases.
+const CHINESE: [(&str, &str); 3] = [("万方", "wanfang"), ("维普", "vip"), ("知网", "cnki")];
+
 /// Returns the known source with this name in any spelling. Databases add editions, which do not matter:
 /// `Embase <1980 to 2024 Week 25>`.
 pub(super) fn find(name: &str) -> Option<&'static VocabularyEntry> {
@@ -158,6 +164,8 @@ pub(super) fn find(name: &str) -> Option<&'static VocabularyEntry> {
     let plain = plain.trim();
     let plain = plain.strip_prefix(GROUP).unwrap_or(plain);
     let plain = EXTENTS.iter().find_map(|extent| plain.strip_suffix(extent)).unwrap_or(plain).trim_end();
+    // The names of Chinese providers contain those of companies.
+    let plain = CHINESE.iter().find(|(part, _)| plain.contains(part)).map_or(plain, |(_, name)| name);
     KNOWN.iter().find(|known| known.name.to_lowercase() == plain || known.spellings.contains(&plain))
 }
 
