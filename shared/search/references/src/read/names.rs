@@ -7,12 +7,14 @@ mod additions;
 mod groups;
 mod shapes;
 
+use std::borrow::Cow;
+
 use additions::without_additions;
 pub(super) use groups::is_organisation;
 use groups::{is_organisation_without_alphabet, people_and_groups};
 use memchr::{memchr, memchr_iter, memchr2};
-use shapes::{PARTICLES, are_initials, are_initials_of, is_natural, is_short_form, is_suffix, is_word};
-pub(super) use shapes::{is_ideographic, is_without_alphabet};
+use shapes::{PARTICLES, are_initials, are_initials_of, is_short_form, is_word};
+pub(super) use shapes::{is_ideographic, is_natural, is_suffix, is_without_alphabet};
 
 use super::{
     entities, notation,
@@ -37,7 +39,8 @@ fn each(value: &str) -> impl Iterator<Item = String> {
         && without_others(value).len() == value.trim_end().len()
         && !value.contains(". ")
         && !value.contains(" / ")
-        && !value.contains(" on behalf of ");
+        && !value.contains(" on behalf of ")
+        && !value.contains(" for the ");
     let several = if is_one { Vec::new() } else { several(value, is_marked) };
     is_one.then(|| one(value)).flatten().into_iter().chain(several)
 }
@@ -56,7 +59,8 @@ fn is_single(value: &str) -> bool {
 /// is `true` if marks of affiliations have been removed from it.
 fn several(value: &str, is_marked: bool) -> Vec<String> {
     let whole = value;
-    let value = without_others(value);
+    let complete = without_ellipsis(value);
+    let value = without_others(&complete);
     let is_marked = is_marked || value.len() < whole.len();
     if !value.is_ascii()
         && let Some(names) = without_blanks(value, is_marked)
@@ -104,6 +108,13 @@ fn several(value: &str, is_marked: bool) -> Vec<String> {
     one(value).into_iter().collect()
 }
 
+/// Removes the dots before the last author, which the style of APA writes instead of omitted authors.
+fn without_ellipsis(value: &str) -> Cow<'_, str> {
+    let marks = [", . . . ", ", ... ", ", … "];
+    let found = marks.iter().find_map(|mark| value.split_once(mark));
+    found.map_or(Cow::Borrowed(value), |(before, last)| Cow::Owned([before, ", ", last].concat()))
+}
+
 /// Splits `Roe A. Doe B. C.`, where blanks separate the names: each ends in initials with full stops.
 fn without_commas(value: &str) -> Vec<String> {
     let is_initial = |word: &&str| word.ends_with('.') && are_initials(word);
@@ -132,7 +143,7 @@ fn without_commas(value: &str) -> Vec<String> {
 }
 
 /// Drops "et al." after the last name.
-fn without_others(value: &str) -> &str {
+pub(super) fn without_others(value: &str) -> &str {
     #[rustfmt::skip]
     const OTHERS: [&str; 28] = [
         " et al", " et al.", " et. al.", " and others", " & others", " et coll.", " y cols.", " y col.", " e cols.",

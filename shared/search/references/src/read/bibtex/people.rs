@@ -26,7 +26,41 @@ pub(super) fn split_names(text: &str) -> Vec<String> {
         at += word.len();
     }
     names.push(&text[start..]);
-    names.into_iter().filter_map(person).collect()
+    let names: Vec<&str> = names.into_iter().flat_map(at_semicolons).collect();
+    // Programs that convert from PubMed write `Roe A and Doe BC`.
+    let is_short = |name: &&str| !name.contains(['{', ',', '\\']) && names::is_short(&words_of(name));
+    let are_short = names.len() > 1 && names.iter().all(is_short);
+    let each = |name| if are_short { names::one(name).into_iter().collect() } else { people(name) };
+    names.into_iter().flat_map(each).collect()
+}
+
+/// Splits names at semicolons, which some programs write instead of `and`.
+fn at_semicolons(names: &str) -> Vec<&str> {
+    let separates = |c| matches!(c, ';' | '；');
+    // A character reference also ends in a semicolon.
+    if names.contains('&') { vec![names] } else { outside_braces(names, separates) }
+}
+
+fn words_of(name: &str) -> Vec<String> {
+    name.split_whitespace().map(str::to_owned).collect()
+}
+
+/// Parses a name, or several that commas separate. BibTeX permits two commas, around a suffix.
+fn people(name: &str) -> Vec<String> {
+    let bare = names::without_others(tidy::trim(name));
+    if bare.contains(['{', '\\', '=']) {
+        return person(bare).into_iter().collect();
+    }
+    let parts: Vec<&str> = bare.split(',').map(str::trim).collect();
+    match parts.as_slice() {
+        // `Ann Roe, Bob Doe, Kay Poe`
+        [_, _, _, ..] if parts.iter().all(|part| names::is_natural(part)) => {
+            parts.into_iter().filter_map(person).collect()
+        }
+        // `Roe, A., Doe, B.`
+        [_, _, _, _, ..] => names::split_decoded(&plain(bare)).collect(),
+        _ => person(bare).into_iter().collect(),
+    }
 }
 
 fn count(text: &str, brace: u8) -> usize {
@@ -132,6 +166,12 @@ fn family_last(name: &str) -> Option<String> {
     if is_short {
         return names::one(&words.join(" "));
     }
+    if let [given @ .., family, suffix] = words.as_slice()
+        && !given.is_empty()
+        && names::is_suffix(suffix)
+    {
+        return Some(format!("{family}, {}, {suffix}", given.join(" ")));
+    }
     let particle =
         before.iter().skip(1).position(|word| word.starts_with(char::is_lowercase)).map(|at| at + 1);
     let at = particle.unwrap_or(before.len());
@@ -186,6 +226,28 @@ mod tests {
         assert_eq!(split_names(r"{{The {WHO} Group}} and {Berg, Ltd}"), ["The WHO Group", "Berg, Ltd"]);
         assert_eq!(split_names("van Dyck, A and Plato"), ["van Dyck, A", "Plato"]);
         assert_eq!(split_names(r"{A}lan {T}uring"), ["Turing, Alan"]);
+    }
+
+    #[test]
+    fn lists_of_other_programs_are_split() {
+        for (text, names) in [
+            ("Roe, A.; Doe, B.", &["Roe, A.", "Doe, B."][..]),
+            ("Ann Roe; Bob Doe; Kay Poe", &["Roe, Ann", "Doe, Bob", "Poe, Kay"]),
+            ("张三;李四;王五", &["张三", "李四", "王五"]),
+            ("Ann T. Roe,Bob Doe,Kay Poe", &["Roe, Ann T.", "Doe, Bob", "Poe, Kay"]),
+            ("Ann Roe, Bob Doe, Kay Poe and Jo Farm", &["Roe, Ann", "Doe, Bob", "Poe, Kay", "Farm, Jo"]),
+            ("Roe, A., Doe, B., Poe, C.", &["Roe, A.", "Doe, B.", "Poe, C."]),
+            ("Roe A and Doe BC and van der Berg J", &["Roe, A", "Doe, BC", "van der Berg, J"]),
+            ("Ann Roe et al.", &["Roe, Ann"]),
+            ("Roe, Ann, et al.", &["Roe, Ann"]),
+            ("Ann Roe Jr.", &["Roe, Ann, Jr."]),
+            ("Roe, Jr., Ann", &["Roe, Ann, Jr."]),
+            ("M&uuml;ller, Ann", &["Müller, Ann"]),
+            ("{Roe; Doe and Sons}", &["Roe; Doe and Sons"]),
+            ("Ann X", &["X, Ann"]),
+        ] {
+            assert_eq!(split_names(text), names, "{text}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::groups::is_organisation;
-use super::shapes::{are_initials, is_natural, is_short_form, is_without_alphabet};
+use super::shapes::{are_initials, is_natural, is_short_form, is_suffix, is_without_alphabet};
 use crate::work::spend;
 
 /// Degrees and memberships, as lower-case letters.
@@ -213,17 +213,19 @@ fn without_degrees(value: &str) -> Option<String> {
     let initials = |part: &&&str| are_initials(&part.replace(' ', "")) && !is_sure(part);
     if parts.len().is_multiple_of(2)
         && parts.iter().skip(1).step_by(2).filter(initials).count() * 2 == parts.len()
+        && !parts.iter().any(|part| is_suffix(part))
         && !parts.iter().step_by(2).any(|part| is_short_form(part))
     {
         return None;
     }
+    let last_degree = parts.iter().rposition(|part| is_degree(part));
     let mut kept: Vec<&str> = Vec::with_capacity(parts.len());
     let mut is_after_degree = false;
     for (at, part) in parts.iter().enumerate() {
         let before = kept.last().copied().unwrap_or_default();
         let is_before_initials = parts.get(at + 1).is_some_and(|next| initials(&next) && !is_degree(next));
         let has_name = kept.len() > 1 || is_short_form(before);
-        let others = parts.get(at + 1).is_some_and(|next| is_degree(next) && is_sure(next));
+        let others = last_degree > Some(at);
         let is_dropped = at > 0
             && is_degree(part)
             && (is_sure(part)
@@ -249,6 +251,8 @@ mod tests {
             ("John Smith, MD, PhD", "John Smith"),
             ("Smith J., Ph.D.", "Smith J."),
             ("Doe A., MD", "Doe A."),
+            ("Ann Roe, MD, Bob C. Doe, PhD, Ed Poe, MPH", "Ann Roe, Bob C. Doe, Ed Poe"),
+            ("Roe, M.L., Sr., MD", "Roe, M.L., Sr."),
             ("Smith, John*", "Smith, John"),
             ("Smith, John (1)", "Smith, John"),
             ("Smith J¹, Doe A²", "Smith J, Doe A"),

@@ -58,8 +58,11 @@ fn lower(word: &str) -> impl Iterator<Item = u8> {
 /// The words before the name of the group for which the people before them write.
 const LEADS: [&str; 6] = ["on behalf of the ", "on behalf of ", "for the ", "and the ", "and ", "& "];
 
-/// Removes "on behalf of" before the name of a group.
+/// Removes "on behalf of" and "for the" before the name of a group.
 pub(super) fn without_lead(name: &str) -> &str {
+    if let Some(group) = name.strip_prefix("for the ").filter(|group| is_organisation(group)) {
+        return group;
+    }
     let is_lead = name.get(..13).is_some_and(|lead| lead.eq_ignore_ascii_case("on behalf of "));
     let rest = if is_lead { &name[13..] } else { name };
     if is_lead { rest.strip_prefix("the ").unwrap_or(rest) } else { rest }
@@ -76,7 +79,8 @@ pub(super) fn people_and_groups(text: &str) -> Option<Vec<String>> {
     if !is_organisation(text) || !spend(2 * text.len()) {
         return None;
     }
-    if let Some(names) = after_pairs(text).or_else(|| before_people(text)) {
+    if let Some(names) = after_pairs(text).or_else(|| before_people(text)).or_else(|| person_for_group(text))
+    {
         return Some(names);
     }
     let parts: Vec<&str> =
@@ -111,7 +115,16 @@ pub(super) fn people_and_groups(text: &str) -> Option<Vec<String>> {
 
 /// Splits `Roe, A., Doe, B., Test Study Group`: pairs of a family name and initials before a group.
 fn after_pairs(text: &str) -> Option<Vec<String>> {
-    let parts: Vec<&str> = text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
+    let mut parts: Vec<&str> = text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
+    // `Roe, A., Doe, B. C. and Test Study Group`
+    if let Some((last, others)) = parts.split_last()
+        && !others.is_empty()
+        && let Some((initials, group)) = SEPARATORS.iter().find_map(|lead| last.split_once(lead))
+        && are_initials(&initials.replace(' ', ""))
+    {
+        parts.truncate(parts.len() - 1);
+        parts.extend([initials, group]);
+    }
     let is_pair = |pair: &&[&str]| matches!(pair, [family, given] if is_word(family) && are_initials(&given.replace(' ', "")));
     let pairs = parts.chunks(2).take_while(is_pair).count();
     let group = parts.get(2 * pairs..).filter(|rest| pairs > 0 && !rest.is_empty())?.join(", ");
@@ -129,9 +142,21 @@ fn before_people(text: &str) -> Option<Vec<String>> {
     is_list.then(|| parts.iter().map(|part| (*part).to_owned()).collect())
 }
 
+/// Splits `Roe, Ann for the Test Study Group`.
+fn person_for_group(text: &str) -> Option<Vec<String>> {
+    let (person, group) = SEPARATORS[..2].iter().find_map(|lead| text.split_once(lead))?;
+    let (family, given) = person.trim_end_matches([',', ' ']).split_once(", ")?;
+    let is_person = is_word(family) && given.split(' ').all(|word| is_word(word) || are_initials(word));
+    let group = self::group(group.trim_start_matches("the "));
+    (is_person && is_organisation(group)).then(|| vec![format!("{family}, {given}"), group.to_owned()])
+}
+
+/// The words between the last person and a group.
+const SEPARATORS: [&str; 4] = [" on behalf of ", " for the ", " and ", " & "];
+
 /// Splits a person from the group after "and" or "on behalf of".
 fn around_lead(part: &str) -> impl Iterator<Item = &str> {
-    let split = [" on behalf of ", " for the ", " and ", " & "].iter().find_map(|lead| {
+    let split = SEPARATORS.iter().find_map(|lead| {
         let (before, _) = part.split_once(lead)?;
         (is_short_form(before) || is_natural(before)).then(|| (before, part[before.len()..].trim_start()))
     });
@@ -158,6 +183,12 @@ mod tests {
             ("Roe, A., Test Study Group", &["Roe, A.", "Test Study Group"]),
             ("Roe, A., Doe, B. C., and the Test Group", &["Roe, A.", "Doe, B. C.", "Test Group"]),
             ("Test Study Group, Roe A, Doe B", &["Test Study Group", "Roe A", "Doe B"]),
+            ("Roe A for the Test Study Group", &["Roe A", "Test Study Group"]),
+            ("Roe, Ann for the Test Study Group", &["Roe, Ann", "Test Study Group"]),
+            ("Roe, Ann on behalf of the Test Study Group", &["Roe, Ann", "Test Study Group"]),
+            ("Roe, A., Doe, B. C. and Test Study Group", &["Roe, A.", "Doe, B. C.", "Test Study Group"]),
+            ("Centre for the Study of Tests", &[]),
+            ("Roe Institute, Centre for the Study of Tests", &[]),
             ("Test Study Group, Roe A", &[]),
             ("Test Institute, Boston MA", &[]),
             ("Ministry of Health, Welfare and Sport", &[]),
