@@ -140,6 +140,8 @@ impl Accessions {
             "pmid" | "pubmed" | "pubmedid" => {
                 keep(&mut self.pmid, pmid(number).filter(|number| !running_number(number)));
             }
+            // MEDLINE on Ovid, without the field for the database.
+            "nlmjournalcode" => self.is_pubmed = true,
             "pmc" | "pmcid" | "pmcidentifier" if is_digits(number) => {
                 keep(&mut self.pmcid, pmcid(&format!("PMC{number}")));
             }
@@ -173,6 +175,7 @@ impl Accessions {
                     self.trials.rotate_left(others);
                 }
             }
+            "an" | "ui" if number.starts_with("EMBASE:") => self.embase(&number["EMBASE:".len()..]),
             "an" | "ui" | "accessionnumber" | "accessionnum" | "accession" | "uniqueidentifier" | "m"
             | "eid" | "ericnumber" | "oid" | "proquestdocumentid" => {
                 keep(&mut self.number, accession(number));
@@ -216,7 +219,8 @@ impl Accessions {
             self.web_of_science(&with_collection(&number(rest)));
         }
         if lower.contains("embase.com/") {
-            keep(&mut self.embase[1], behind("id=").and_then(|rest| pui(&number(rest))));
+            let id = ["?id=", "&id="].iter().find_map(|mark| behind(mark)).or_else(|| behind("id="));
+            keep(&mut self.embase[1], id.and_then(|rest| pui(&number(rest))));
         }
         let Some((host, parameters)) = url.split_once('?') else { return self.trials_in_link(url) };
         let parameter = |name: &str| {
@@ -364,7 +368,8 @@ impl Accessions {
             let number = registration(word)
                 .or_else(|| word.split('/').skip(1).find_map(registration))
                 .or_else(|| word.split('/').find_map(european_registration))
-                .or_else(|| apart(before, word));
+                .or_else(|| apart(before, word))
+                .or_else(|| dutch_registration(before, word));
             if let Some(number) = number {
                 self.push_trial(number);
             }
@@ -522,6 +527,14 @@ fn apart(register: &str, number: &str) -> Option<String> {
         .then(|| registration(&[register, number].concat()))?
 }
 
+/// Parses a number of the Dutch register, which is too short without its name: `Netherlands Trial Register NL8888`.
+fn dutch_registration(before: &str, number: &str) -> Option<String> {
+    let digits = number.strip_prefix("NL")?;
+    let is_number = (3..=5).contains(&digits.len()) && is_digits(digits);
+    let is_named = ["register", "registry", "ntr"].iter().any(|name| before.eq_ignore_ascii_case(name));
+    (is_number && is_named).then(|| number.to_owned())
+}
+
 /// Parses the number of a registered trial.
 fn registration(word: &str) -> Option<String> {
     let word = word.trim_matches(['-', '/']);
@@ -533,6 +546,8 @@ fn registration(word: &str) -> Option<String> {
         .iter()
         .find(|(start, _)| word.get(..start.len()).is_some_and(|found| found.eq_ignore_ascii_case(start)))?;
     let rest = &word[start.len()..];
+    // `NCT-01234567`, and `ChiCTR-2000029308` for the `ChiCTR2000029308` of the register.
+    let rest = rest.strip_prefix('-').filter(|rest| is_digits(rest)).unwrap_or(rest);
     let found = rest.bytes().filter(u8::is_ascii_digit).count();
     let letters = rest.bytes().filter(u8::is_ascii_alphabetic).count();
     let is_number = found >= *digits && rest.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
@@ -591,6 +606,12 @@ mod tests {
             ("U2", "L373791783", "L373791783"),
             ("Embase Accession ID", "2011123456", "2011123456"),
             ("L2", "https://www.embase.com/search/results?subaction=viewrecord&id=L373791783", "L373791783"),
+            (
+                "UR",
+                "https://www.embase.com/records?subaction=viewrecord&rid=1&page=1&id=L373791783",
+                "L373791783",
+            ),
+            ("AN", "EMBASE:2011123456", "2011123456"),
             ("L2", "http://ovidsp.ovid.com/ovidweb.cgi?T=JS&D=emed25&NEWS=N&AN=2011123456", "2011123456"),
         ] {
             assert_eq!(found(&[(tag, value)]).embase_id.as_deref(), Some(wanted), "{value}");
@@ -649,6 +670,8 @@ mod tests {
                 &["UMIN000001234", "ChiCTR-TRC-12345678", "CTRI/2019/03/012345"],
             ),
             ("N", "isrctn12345678", &["ISRCTN12345678"]),
+            ("N", "ChiCTR-2000029308, NCT-01234567", &["ChiCTR2000029308", "NCT01234567"]),
+            ("N", "Netherlands Trial Register NL8888; part NL9999", &["NL8888"]),
             ("N", "NCT 00000001, ISRCTN: 12345678", &["NCT00000001", "ISRCTN12345678"]),
             ("Other IDs", "A1|2004-001234-12", &["EUCTR2004-001234-12"]),
             ("N", "EU CT 2022-500123-12-00", &["CTIS2022-500123-12"]),
@@ -676,6 +699,7 @@ mod tests {
             &[("DB", "MEDLINE"), ("ID", "mdl-30000001")],
             &[("C3", "PUBMED 30000001,EMBASE 620000001")],
             &[("UR", "<Go to ISI>://MEDLINE:30000001")],
+            &[("Unique Identifier", "30000001"), ("NLM Journal Code", "abc, 101")],
         ] {
             let mut accessions = Accessions::default();
             for (tag, value) in values {

@@ -190,6 +190,9 @@ pub(super) fn parse_pubmed(text: &str) -> Option<Citation<'_>> {
 
 /// `Journal of Tests. 12(3):123-9, 2020 Mar.`
 fn parse_ovid(text: &str) -> Option<Citation<'_>> {
+    // Embase repeats the date: `9(4) (no pagination), 2019. Article Number: e025123. Date of Publication: 01 Apr 2019.`
+    let text = text.split_once(" Date of Publication:").map_or(text, |(text, _)| text);
+    let (text, article) = article_number(text);
     let at = text.match_indices(". ").map(|(at, _)| at).find(|at| {
         let rest = text[at + 2..].trim_start_matches("Vol.").trim_start_matches("Vol ").trim_start();
         rest.starts_with(|c: char| c.is_ascii_digit())
@@ -199,7 +202,7 @@ fn parse_ovid(text: &str) -> Option<Citation<'_>> {
     let end =
         rest.find([')', ':', ',']).map_or(rest.len(), |at| at + usize::from(rest[at..].starts_with(')')));
     let (volume, issue, _) = numbers_of(&rest[..end]);
-    let (mut date, mut pages) = ("", "");
+    let (mut date, mut pages) = ("", article);
     for part in rest[end..].split([',', ':']).map(|part| part.trim().trim_end_matches('.')) {
         let numbers =
             part.trim_matches(['(', ')', ' ']).trim_start_matches("pp.").trim_start_matches("pp ").trim();
@@ -210,7 +213,15 @@ fn parse_ovid(text: &str) -> Option<Citation<'_>> {
         }
     }
     dates::year(date)?;
-    Some(Citation { journal: text[..at].trim(), date, volume, issue, pages })
+    let journal = text[..at].split_once(". Conference:").map_or(&text[..at], |(journal, _)| journal);
+    Some(Citation { journal: journal.trim(), date, volume, issue, pages })
+}
+
+/// Splits ` Article Number: e025123.` off a citation. Embase writes it instead of pages.
+pub(super) fn article_number(text: &str) -> (&str, &str) {
+    let Some((before, rest)) = text.split_once(" Article Number:") else { return (text, "") };
+    let number = rest.trim_start().split(['.', ' ']).next().unwrap_or_default();
+    (before, number)
 }
 
 /// `Journal of Tests 12.3 (Mar 2020): 123-129.`
@@ -280,6 +291,15 @@ mod tests {
         );
         let embase = "Lancet. 395 (10220) (pp 100-109), 2020. Date of Publication: 15 May 2020.";
         assert_eq!(parse(embase).map(|found| found.pages), Some("100-109"));
+        let embase = "BMJ Open. 9(4) (no pagination), 2019. Article Number: e025123. Date of Publication: 01 Apr 2019.";
+        let article =
+            Citation { journal: "BMJ Open", date: "2019", volume: "9", issue: "4", pages: "e025123" };
+        assert_eq!(parse(embase), Some(article));
+        let conference = "Gut. Conference: DDW 2019. Bonn Germany. 68(Supplement 1) (pp A12), 2019. Date of \
+            Publication: June 2019.";
+        let meeting =
+            Citation { journal: "Gut", date: "2019", volume: "68", issue: "Supplement 1", pages: "A12" };
+        assert_eq!(parse(conference), Some(meeting));
         assert_eq!(parse("日本医学会誌 12巻3号 Page123-9(2020.03)"), Some(whole("日本医学会誌", "2020.03")));
         assert_eq!(parse("12巻3号 Page123-9(2020.03)"), Some(whole("", "2020.03")));
         let issn = "日本医学会誌(0123-456X)12巻3号 Page123-9(2020.03)";

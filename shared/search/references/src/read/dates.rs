@@ -46,6 +46,9 @@ pub(super) fn date(value: &str) -> Date {
     if let Some(year) = four_digits(value) {
         return Date { year: Some(year), ..Date::default() };
     }
+    if let Some(date) = month_of_year(value) {
+        return date;
+    }
     if !spend(value.len()) {
         return Date::default();
     }
@@ -162,6 +165,17 @@ fn compact(word: &str) -> Option<Date> {
     let found =
         Date { year: Some(four_digits(&date[..4])?), month: small(&date[4..6]), day: small(&date[6..]) };
     Some(plausible(found, false))
+}
+
+/// Parses a value of six digits: `202003`. Six digits may also be a day, a month and two digits of a year, so only recent
+/// years count.
+fn month_of_year(value: &str) -> Option<Date> {
+    const RECENT: RangeInclusive<i32> = 1950..=2049;
+    let value = value.trim();
+    let digits = value.len() == 6 && value.bytes().all(|byte| byte.is_ascii_digit());
+    let year = four_digits(value.get(..4).filter(|_| digits)?).filter(|year| RECENT.contains(year))?;
+    let month = small(&value[4..]).filter(|month| (1..=12).contains(month))?;
+    Some(Date { year: Some(year), month: Some(month), day: None })
 }
 
 fn four_digits(word: &str) -> Option<i32> {

@@ -12,10 +12,11 @@ use super::{
 
 /// The elements and their fields.
 pub(super) const RULES: &[Rule] = &[
-    Rule { field: Field::Title, names: &["atl", "btl", "tig/tl"] },
+    Rule { field: Field::Title, names: &["atl", "tig/tl"] },
     Rule { field: Field::Author, names: &["au"] },
     Rule { field: Field::Date, names: &["dt"] },
     Rule { field: Field::Journal, names: &["jtl"] },
+    Rule { field: Field::Book, names: &["btl"] },
     Rule { field: Field::Volume, names: &["vid"] },
     Rule { field: Field::Issue, names: &["iid"] },
     Rule { field: Field::FirstPage, names: &["ppf"] },
@@ -30,6 +31,11 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 
 pub(super) fn read(text: &str) -> Result<Draft<'_>, String> {
     walk(text, Ebsco(Draft::default())).map(|read| read.0)
+}
+
+fn is_year(text: &str) -> bool {
+    let text = text.trim();
+    text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 struct Ebsco<'a>(Draft<'a>);
@@ -52,7 +58,13 @@ impl<'a> Visitor<'a> for Ebsco<'a> {
             Field::Keyword => self.0.keyword(named.rank, &text),
             Field::Date => {
                 let parts = ["year", "month", "day"].map(|part| attribute(attributes, part));
-                let date: Vec<Cow<'_, str>> = parts.into_iter().flatten().collect();
+                let mut date: Vec<Cow<'_, str>> = parts.into_iter().flatten().collect();
+                // A date without a month has the first of January.
+                if is_year(&text)
+                    && matches!(date.get(1..), Some([month, day]) if month == "01" && day == "01")
+                {
+                    date.truncate(1);
+                }
                 let date = if date.is_empty() { text } else { Cow::Owned(date.join("-")) };
                 self.0.add_decoded(named, date);
             }
