@@ -13,7 +13,7 @@ use crate::{
     Reference,
     split::fields,
     table::{
-        cells::cells,
+        cells::{cells, inner_cells},
         header::{Column, Header, column},
     },
     work::spend,
@@ -25,7 +25,10 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
     // A row has fewer cells than bytes, however many columns the header declares.
     let mut row: Vec<Cow<'_, str>> = Vec::with_capacity(width.min(text.len() + 1));
     row.extend(cells(text, header.delimiter.byte(), header.quotes));
-    if let Some(inner) = whole_row(&row, header) {
+    if width > 1
+        && let Some(inner) = inner_cells(&row, width + 1)
+        && inner.len() == width
+    {
         row = inner;
     }
     if row.iter().skip(width).any(|cell| !tidy::is_blank(cell)) {
@@ -58,6 +61,9 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
                 let database = FieldName { field: Field::Database, ..named };
                 draft.add_as(database, &column.name, entities::decode(cell));
             }
+            Some(named) if named.field == Field::Author && header.joins_authors => {
+                draft.authors(Field::Author, names::split_cell(&apart(&entities::decode(cell))));
+            }
             Some(named) => {
                 add(&mut draft, named, &column.name, cell, best[named.field as usize] == named.rank);
             }
@@ -72,21 +78,6 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
         complete_numbers(&mut reference, found.volume, found.issue, found.pages);
     }
     Ok(reference)
-}
-
-/// The cells of a row that is one quoted cell. A spreadsheet with another delimiter writes rows with quotation marks like
-/// this.
-fn whole_row<'a>(row: &[Cow<'_, str>], header: &Header) -> Option<Vec<Cow<'a, str>>> {
-    let (first, others) = row.split_first()?;
-    let is_alone = header.columns.len() > 1 && others.iter().all(|cell| tidy::is_blank(cell));
-    if !is_alone || !first.contains(',') {
-        return None;
-    }
-    spend(first.len());
-    let inner =
-        cells(first, b',', true).map(|cell| Cow::Owned(cell.into_owned())).take(header.columns.len() + 1);
-    let inner: Vec<_> = inner.collect();
-    (inner.len() == header.columns.len()).then_some(inner)
 }
 
 /// Reads a record with one row per field: the name, and one or more values.
@@ -148,6 +139,28 @@ fn add<'a>(draft: &mut Draft<'a>, named: FieldName, column: &'a str, cell: &'a s
         // A link in a DOI column may lead elsewhere, and a link in a URL column may lead to a DOI.
         _ => draft.add_as(named, column, entities::decode(cell)),
     }
+}
+
+/// Separates the names in `Ann RoeBob McDoeKay Poe`, as SpringerLink writes them: a capital follows the end of a name.
+fn apart(cell: &str) -> String {
+    /// The beginnings of family names before a second capital.
+    const BEGINNINGS: [&str; 10] = ["Mc", "Mac", "De", "Di", "Du", "Fitz", "La", "Le", "O", "Van"];
+    spend(cell.len());
+    let (mut names, mut word) = (String::with_capacity(cell.len() + 16), String::new());
+    for letter in cell.chars() {
+        let is_end = word.ends_with(char::is_lowercase) || (word.ends_with('.') && word.chars().count() > 3);
+        if letter.is_uppercase() && is_end && !BEGINNINGS.contains(&word.as_str()) {
+            names.push(';');
+            word.clear();
+        }
+        if letter.is_whitespace() || letter == '-' {
+            word.clear();
+        } else {
+            word.push(letter);
+        }
+        names.push(letter);
+    }
+    names
 }
 
 /// The column in which Semantic Scholar lists the identifiers of a work.
@@ -221,10 +234,13 @@ pub(super) fn complete_from_source(reference: &mut Reference) {
     let Some(given) = reference.journal.take() else { return };
     let source = identifiers::front(&given);
     if let Some((journal, year, rest)) = source_parts(source) {
+        let (rest, article) = citation::article_number(rest);
         let (numbers, pages) = rest.split_once('(').unwrap_or((rest, ""));
         let numbers = numbers.split('.').next().unwrap_or_default();
-        let (volume, issue) = numbers.split_once(':').unwrap_or((numbers, ""));
-        let pages = pages.split_once(')').map_or("", |(pages, _)| pages);
+        // A supplement has no issue: `22 Supplement 3 (S508)`.
+        let (volume, issue) =
+            numbers.split_once(':').or_else(|| numbers.trim_start().split_once(' ')).unwrap_or((numbers, ""));
+        let pages = pages.split_once(')').map_or(article, |(pages, _)| pages);
         reference.year = reference.year.or(Some(year));
         complete_numbers(reference, volume, issue, pages);
         reference.journal = Some(journal.to_owned());
@@ -278,6 +294,38 @@ mod tests {
         assert_eq!(reference.volume.as_deref(), Some("102"));
         assert_eq!(reference.issue.as_deref(), Some("4"));
         assert_eq!(reference.pages.as_deref(), Some("253-258"));
+    }
+
+    #[test]
+    fn source_column_has_supplements_and_article_numbers() {
+        for (source, numbers) in [
+            (
+                "Tests (2019) 9:4 Article Number: e025123. Date of Publication: 1 Apr 2019",
+                ["9", "4", "e025123"],
+            ),
+            (
+                "Tests (2019) 22 Supplement 3 (S508). Date of Publication: 1 Nov 2019",
+                ["22", "Supplement 3", "S508"],
+            ),
+            ("Tests (2019) 22 (508)", ["22", "", "508"]),
+        ] {
+            let mut reference = Reference { journal: Some(source.into()), ..Reference::default() };
+            complete_from_source(&mut reference);
+            let Reference { volume, issue, pages, .. } = reference;
+            assert_eq!([volume, issue, pages].map(Option::unwrap_or_default), numbers, "{source}");
+        }
+    }
+
+    #[test]
+    fn joined_names_are_separated() {
+        for (cell, names) in [
+            ("Ann RoeBob C. DoeEd Poe", "Ann Roe;Bob C. Doe;Ed Poe"),
+            ("Kay McDonaldPat O'Neil", "Kay McDonald;Pat O'Neil"),
+            ("Jiun-Yi YangJ.K. Roe", "Jiun-Yi Yang;J.K. Roe"),
+            ("Ann Roe Jr.Bob Doe", "Ann Roe Jr.Bob Doe"),
+        ] {
+            assert_eq!(apart(cell), names);
+        }
     }
 
     #[test]

@@ -4,12 +4,25 @@ use std::borrow::Cow;
 
 use memchr::memchr;
 
+use crate::{read::tidy, work::spend};
+
 /// The cells of a row, by the same rules as in the splitter: a quote opens a quoted cell only at the start, `""` inside
 /// quotes is a quote, and text after the closing quote belongs to the cell.
 ///
 /// Without `quotes`, a quote is an ordinary character.
 pub(crate) fn cells(row: &str, delimiter: u8, quotes: bool) -> Cells<'_> {
     Cells { rest: Some(row), delimiter, quotes }
+}
+
+/// The cells of a row that is one quoted cell, up to `max`. A spreadsheet with another delimiter writes rows with
+/// quotation marks like this.
+pub(crate) fn inner_cells<'a>(row: &[Cow<'_, str>], max: usize) -> Option<Vec<Cow<'a, str>>> {
+    let (first, others) = row.split_first()?;
+    if !first.contains(',') || !others.iter().all(|cell| tidy::is_blank(cell)) {
+        return None;
+    }
+    spend(first.len());
+    Some(cells(first, b',', true).map(|cell| Cow::Owned(cell.into_owned())).take(max).collect())
 }
 
 #[derive(Clone)]

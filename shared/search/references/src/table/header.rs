@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use super::cells::cells;
+use super::cells::{cells, inner_cells};
 use crate::{
     Delimiter,
     encoding::{Decoder, has_escape},
@@ -47,7 +47,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule { field: Field::Journal, names: &[
         "journal", "journaltitle", "sourcetitle", "secondarytitle", "publicationtitle", "publicationname",
         "journalname", "journalbook", "fulljournalname", "journalfull", "publication", "pubtitle", "periodical",
-        "periodicalfull", "primarylocationsourcedisplayname", "hostvenuedisplayname", "containertitle", "venue",
+        "periodicalfull", "parenttitle", "primarylocationsourcedisplayname", "hostvenuedisplayname", "containertitle", "venue",
         "source", "journalabbreviation", "abbreviatedsourcetitle", "journalabbrev", "isoabbreviation",
         "alternatetitle3", "alternatetitle2", "so", "jo", "jf", "t2", "zeitschrift", "revista", "revue", "rivista",
         "刊名", "期刊", "期刊名称", "期刊名", "中文刊名", "来源刊名", "文献来源", "来源", "出处", "掲載誌名", "刊行物名", "収載誌", "雑誌名", "掲載誌", "収載誌名", "ジャーナル名", "学術雑誌名", "학술지명", "학술지", "저널명", "журнал", "источник", "названиежурнала", "期刊名稱", "誌名", "資料名", "収録刊行物", "간행물명", "zeitschriftzeitung", "czasopismo", "dergi", "tijdschrift", "tidsskrift", "tidskrift", "časopis", "periódico", "jurnal", "lehti", "folyóirat", "περιοδικό", "المجلة", "مجله",
@@ -64,7 +64,7 @@ pub(crate) const RULES: &[Rule] = &[
     ] },
     Rule { field: Field::Issue, names: &[
         "issue", "number", "issuenumber", "journalissue", "journalnumber", "biblioissue", "no", "is", "heft",
-        "número", "numero", "期", "期号", "号", "호", "номер", "выпуск", "номервыпуска", "numéro", "numer", "nummer", "sayı", "hefte", "číslo", "τεύχος",
+        "heftnummer", "número", "numero", "期", "期号", "号", "호", "номер", "выпуск", "номервыпуска", "numéro", "numer", "nummer", "sayı", "hefte", "číslo", "τεύχος",
     ] },
     Rule { field: Field::Pages, names: &[
         "pages", "pagerange", "pagenumbers", "page", "pagespan", "pagination", "pageno", "seiten", "páginas", "paginas", "pagine",
@@ -101,12 +101,12 @@ pub(crate) const RULES: &[Rule] = &[
         "keywords", "keyword", "authorkeywords", "keywordsauthor", "indexkeywords", "keywordsplus", "tags", "manualtags", "automatictags",
         "emtreedrugindexterms", "emtreedrugindextermsmajorfocus", "emtreemedicalindexterms",
         "emtreemedicalindextermsmajorfocus", "ieeeterms",
-        "meshterms", "subjects", "subjectterms", "keywordsdisplayname", "conditions", "condition", "medicalconditions", "broadterms", "descriptors", "taxanotes", "supertaxa", "de", "kw", "schlagwörter", "schlagworte", "palabrasclave",
+        "meshterms", "subjects", "subjectterms", "keywordsdisplayname", "conditions", "condition", "medicalconditions", "healthconditionsorproblemsstudied", "broadterms", "descriptors", "taxanotes", "supertaxa", "de", "kw", "schlagwörter", "schlagworte", "palabrasclave",
         "motsclés", "关键词", "关键字", "キーワード", "키워드", "주제어", "ключевыеслова", "關鍵詞", "關鍵字", "主题词", "ключовіслова", "słowakluczowe", "anahtarkelimeler", "trefwoorden", "palavraschave", "parolechiave", "nøkkelord", "nyckelord", "klíčováslova", "katakunci",
     ] },
     Rule { field: Field::Url, names: &[
         "url", "link", "urls", "links", "weblink", "articleurl", "documenturl", "studyurl", "fulltextlink",
-        "fulltexturl", "plink", "記事url", "embaselink", "openurllink", "landingpageurl", "webaddress", "ur", "网址", "链接",
+        "fulltexturl", "plink", "記事url", "embaselink", "openurllink", "landingpageurl", "webaddress", "onlineadresse", "ur", "网址", "链接",
         "externalurl", "sourcelinkout", "dimensionsurl", "primarylocationlandingpageurl", "pdflink", "sourceurls",
     ] },
     Rule { field: Field::Type, names: &[
@@ -139,6 +139,8 @@ pub(crate) struct Header {
     pub(crate) columns: Vec<Column>,
     /// `true` if a column other than `source` holds the journal.
     pub(crate) has_journal: bool,
+    /// `true` for the table of SpringerLink, in which nothing separates the authors.
+    pub(crate) joins_authors: bool,
 }
 
 /// A column: its field, if its name is known, and its name.
@@ -152,8 +154,14 @@ impl Header {
     /// Parses the header in this row, if it is one.
     pub(crate) fn parse(row: &str, delimiter: Delimiter) -> Option<Self> {
         let quotes = has_quotes(row.as_bytes(), delimiter);
-        let cells = cells(row, delimiter.byte(), quotes).take(MAX_COLUMNS);
-        let mut columns: Vec<_> = cells.enumerate().map(|(at, name)| column(&name, at)).collect();
+        let mut names: Vec<_> = cells(row, delimiter.byte(), quotes).take(MAX_COLUMNS).collect();
+        if quotes
+            && row.starts_with('"')
+            && let Some(inner) = inner_cells(&names, MAX_COLUMNS)
+        {
+            names = inner;
+        }
+        let mut columns: Vec<_> = names.iter().enumerate().map(|(at, name)| column(name, at)).collect();
         if !quotes {
             columns.iter_mut().for_each(|column| column.named = wos::field(&column.name));
         }
@@ -167,7 +175,9 @@ impl Header {
         let journal =
             |named: FieldName| named.field == Field::Journal && (named.rank < rank || !named.name.is_ascii());
         let has_journal = columns.iter().filter_map(|column| column.named).any(journal);
-        recognised.then_some(Self { delimiter, quotes, columns, has_journal })
+        let has = |name: &str| columns.iter().any(|column| column.name == name);
+        let joins_authors = ["Item Title", "Item DOI", "Content Type"].into_iter().all(has);
+        recognised.then_some(Self { delimiter, quotes, columns, has_journal, joins_authors })
     }
 
     pub(crate) fn recognised(&self) -> usize {

@@ -130,6 +130,8 @@ fn row_in_quotation_marks_of_a_spreadsheet_is_read() {
     assert_eq!((found.len(), found[0].title.as_str(), found[0].year), (2, "Zinc: a trial", Some(2021)));
     assert_eq!(found[0].authors, ["Roe, A", "Doe, B"]);
     assert_eq!(references("Title,Authors,Year\n\"Zinc, a trial\"\n")[0].title, "Zinc, a trial");
+    let quoted = table.replacen("Title,Authors,Year", "\"Title,Authors,Year\"", 1);
+    assert_eq!(references(&quoted), found);
 }
 
 #[test]
