@@ -51,7 +51,10 @@ impl<'a> Visitor<'a> for Trial<'a> {
 
     fn value(&mut self, named: FieldName, _: &'a str, text: Cow<'a, str>) {
         match named.field {
-            Field::Keyword => text.split(';').for_each(|keyword| self.0.keyword(named.rank, keyword)),
+            Field::Keyword => text
+                .split(';')
+                .flat_map(|keyword| keyword.split("<br>"))
+                .for_each(|keyword| self.0.keyword(named.rank, keyword)),
             _ => self.0.add_decoded(named, text),
         }
     }

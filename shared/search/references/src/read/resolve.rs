@@ -111,7 +111,11 @@ impl<'a> FieldResolver<'a> {
         if !wins {
             return Some(value);
         }
-        let text = tidy::text_of(value.text)?;
+        let mut text = tidy::text_of(value.text)?;
+        // Crossref and publishers repeat the heading in the text.
+        if let Some(rest) = text.strip_prefix("Abstract\n") {
+            text = rest.trim_start().to_owned();
+        }
         match &mut self.reference.r#abstract {
             Some(before) => {
                 before.push('\n');

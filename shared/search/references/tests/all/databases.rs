@@ -45,7 +45,7 @@ fn trials_of_the_portal_are_read() {
     let text = "<?xml version='1.0'?>\n<Trials_downloaded_from_ICTRP>\n<Trial><Export_date>1/2/2026</Export_date>\n\
         <TrialID>X-1\n</TrialID><Public_title>Short</Public_title>\n<Scientific_title>A trial of tests\n</Scientific_title>\n\
         <web_address>https://register.example/X-1</web_address><Date_registration3>20200115</Date_registration3>\n\
-        <Condition>Falls;Age</Condition></Trial></Trials_downloaded_from_ICTRP>";
+        <Condition>Falls&lt;br&gt;Age</Condition></Trial></Trials_downloaded_from_ICTRP>";
     assert_eq!(format(text), Format::IctrpXml);
     let found = &references(text)[0];
     assert_eq!((found.title.as_str(), found.date.as_deref()), ("A trial of tests", Some("2020-01-15")));
@@ -654,6 +654,8 @@ fn crossref_abstracts_and_subtitles_are_plain() {
         (found.title.as_str(), found.r#abstract.as_deref()),
         ("Tests: a trial", Some("Aim\nWe test."))
     );
+    let headed = json.replace("<jats:title>Aim", "<jats:title>Abstract");
+    assert_eq!(references(&headed)[0].r#abstract.as_deref(), Some("We test."));
 }
 
 #[test]
