@@ -223,6 +223,7 @@ pub(super) fn read(item: &Map<String, Value>) -> Option<Draft<'static>> {
         summary(&mut draft, item);
     } else {
         listed_people(&mut draft, item);
+        people_of_eppi_reviewer(&mut draft, item);
         add_values(&mut draft, item, paths, |value| value);
     }
     if draft.people() == 0 {
@@ -381,6 +382,14 @@ fn listed_people(draft: &mut Draft<'static>, item: &Map<String, Value>) {
         } else if let Some(name) = part("fullName") {
             names::split_decoded(&name).for_each(|name| draft.author(Field::Author, name));
         }
+    }
+}
+
+/// Adds the authors of EPPI-Reviewer: `Roe Ann ; Doe Bob C; `.
+fn people_of_eppi_reviewer(draft: &mut Draft<'static>, item: &Map<String, Value>) {
+    let authors = item.get("Authors").and_then(text).filter(|_| item.contains_key("ItemId"));
+    for name in authors.unwrap_or_default().split(';').filter_map(names::family_first) {
+        draft.author(Field::Author, name);
     }
 }
 

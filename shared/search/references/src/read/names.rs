@@ -523,6 +523,18 @@ pub(super) fn one(name: &str) -> Option<String> {
     }
 }
 
+/// Converts a name that begins with the family name: `van der Roe Ann` becomes `van der Roe, Ann`.
+pub(super) fn family_first(name: &str) -> Option<String> {
+    spend(name.len());
+    let words: Vec<&str> = name.split_whitespace().collect();
+    let particles = words.iter().take_while(|word| PARTICLES.contains(word)).count();
+    let given = words.get(particles + 1..).unwrap_or_default();
+    if given.is_empty() || name.contains(',') || is_organisation(name) {
+        return one(name);
+    }
+    joined(&words[..=particles].join(" "), &given.join(" "))
+}
+
 /// Separates the suffix from the given names: `Roe, Ann Jr` becomes `Roe, Ann, Jr`.
 pub(super) fn with_suffix(name: String) -> String {
     match name.rsplit_once(' ') {

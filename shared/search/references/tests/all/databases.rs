@@ -291,7 +291,7 @@ fn unsupported_json_is_named_with_advice() {
 fn json_of_screening_programs_is_read() {
     let eppi = r#"{"CodeSets": [{"SetName": "a", "Attributes": {"AttributesList": []}}], "References": [{"Codes": [],
         "ItemId": 1, "Title": "Tests", "ParentTitle": "J Tests", "Year": "2020", "Volume": "3", "Issue": "4", "Pages": "1-9",
-        "URL": "https://example.org/1", "Abstract": "We test.", "TypeName": "Journal, Article", "Authors": "Roe A ; Doe B ;",
+        "URL": "https://example.org/1", "Abstract": "We test.", "TypeName": "Journal, Article", "Authors": "van der Roe Ann ; Doe Bob C; Poe E ; Test Group ; ",
         "DOI": "10.5555/ep.1", "Keywords": "b; c"}]}"#;
     let found = references(eppi);
     assert_eq!(found.len(), 1);
@@ -300,7 +300,7 @@ fn json_of_screening_programs_is_read() {
         (found.title.as_str(), found.journal.as_deref(), found.year),
         ("Tests", Some("J Tests"), Some(2020))
     );
-    assert_eq!(found.authors, ["Roe, A", "Doe, B"]);
+    assert_eq!(found.authors, ["van der Roe, Ann", "Doe, Bob C", "Poe, E", "Test Group"]);
     assert_eq!((found.doi.as_deref(), found.issue.as_deref()), (Some("10.5555/ep.1"), Some("4")));
     assert_eq!(found.keywords, ["b", "c"]);
 
