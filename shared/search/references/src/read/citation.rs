@@ -110,22 +110,21 @@ fn parse_lilacs(text: &str) -> Option<Citation<'_>> {
     })
 }
 
-/// `日本医学会誌 12巻3号 Page123-129(2020.03)`, as Ichushi writes, possibly without the journal.
+/// `日本医学会誌 12巻3号 Page123-129(2020.03)`, as Ichushi writes, possibly without the journal. A journal without volumes
+/// has only numbers: `123号`.
 pub(super) fn parse_japanese(text: &str) -> Option<Citation<'_>> {
-    let at = text.find('巻')?;
-    let is_digit = |c: char| c.is_ascii_digit();
-    let start = text[..at].trim_end_matches(is_digit).len();
-    let (volume, rest) = (&text[start..at], &text[at + '巻'.len_utf8()..]);
-    let (issue, rest) = rest
-        .split_once('号')
-        .or_else(|| rest.split_once(" Page").map(|(issue, _)| (issue, &rest[issue.len()..])))
-        .filter(|(issue, _)| issue.len() < 24)
-        .unwrap_or(("", rest));
+    let at = text.find('巻').or_else(|| text.find("号 Page"))?;
+    let start = text[..at].trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    let number = &text[start..at];
+    let (volume, (issue, rest)) = match text[at..].strip_prefix('巻') {
+        Some(rest) => (number, japanese_issue(rest)),
+        None => ("", (number, text[at..].trim_start_matches('号'))),
+    };
     let rest = rest.trim_start();
     let pages = rest.strip_prefix("Page").or(rest.strip_prefix("p."))?.trim_start();
     let end = pages.find(['(', ' ', ',']).unwrap_or(pages.len());
     let date = pages[end..].trim_start().strip_prefix('(').and_then(|date| bracketed(date, MAX_DATE));
-    let is_citation = !volume.is_empty() && pages.starts_with(|c: char| c.is_ascii_alphanumeric());
+    let is_citation = !number.is_empty() && pages.starts_with(|c: char| c.is_ascii_alphanumeric());
     is_citation.then(|| Citation {
         journal: without_issn(text[..start].trim_end_matches([' ', '\u{3000}', ','])).trim(),
         date: date.map_or("", |(date, _)| date),
@@ -133,6 +132,14 @@ pub(super) fn parse_japanese(text: &str) -> Option<Citation<'_>> {
         issue: issue.trim(),
         pages: &pages[..end],
     })
+}
+
+/// Splits the issue from the pages: `3号 Page123`, `臨増 Page123`.
+fn japanese_issue(text: &str) -> (&str, &str) {
+    text.split_once('号')
+        .or_else(|| text.split_once(" Page").map(|(issue, _)| (issue, &text[issue.len()..])))
+        .filter(|(issue, _)| issue.len() < 24)
+        .unwrap_or(("", text))
 }
 
 /// Removes an ISSN in brackets after the name of a journal.
@@ -306,6 +313,8 @@ mod tests {
         assert_eq!(parse(issn), Some(whole("日本医学会誌", "2020.03")));
         let extra = parse("日本医学会誌12巻臨増 Page123-9(2020.03)");
         assert_eq!(extra, Some(Citation { issue: "臨増", ..whole("日本医学会誌", "2020.03") }));
+        let number = parse("日本医学会誌 123号 Page123-9(2020.03)");
+        assert_eq!(number, Some(Citation { volume: "", issue: "123", ..whole("日本医学会誌", "2020.03") }));
         assert_eq!(parse("第12巻の研究"), None);
         let bare = Citation { journal: "J Tests", date: "2020", ..Citation::default() };
         assert_eq!(parse("J Tests. 2020."), Some(bare));

@@ -79,6 +79,11 @@ pub(super) fn people_and_groups(text: &str) -> Option<Vec<String>> {
     if !is_organisation(text) || !spend(2 * text.len()) {
         return None;
     }
+    // PubMed ends a list with a full stop.
+    let text = match text.strip_suffix('.') {
+        Some(list) if list.ends_with(char::is_lowercase) && !ends_in_abbreviation(list) => list,
+        _ => text,
+    };
     if let Some(names) = after_pairs(text).or_else(|| before_people(text)).or_else(|| person_for_group(text))
     {
         return Some(names);
@@ -111,6 +116,11 @@ pub(super) fn people_and_groups(text: &str) -> Option<Vec<String>> {
         names.extend(part.map(str::to_owned));
     }
     Some(names)
+}
+
+fn ends_in_abbreviation(text: &str) -> bool {
+    const ABBREVIATIONS: [&str; 8] = ["Co", "Corp", "Dept", "Inc", "Inst", "Ltd", "Med", "Univ"];
+    ABBREVIATIONS.contains(&text.rsplit(' ').next().unwrap_or_default())
 }
 
 /// Splits `Roe, A., Doe, B., Test Study Group`: pairs of a family name and initials before a group.
@@ -183,6 +193,8 @@ mod tests {
             ("Roe, A., Test Study Group", &["Roe, A.", "Test Study Group"]),
             ("Roe, A., Doe, B. C., and the Test Group", &["Roe, A.", "Doe, B. C.", "Test Group"]),
             ("Test Study Group, Roe A, Doe B", &["Test Study Group", "Roe A", "Doe B"]),
+            ("Roe A, Doe B, Test Study Group.", &["Roe A", "Doe B", "Test Study Group"]),
+            ("Roe A, Doe B, Test Group Inc.", &["Roe A", "Doe B", "Test Group Inc."]),
             ("Roe A for the Test Study Group", &["Roe A", "Test Study Group"]),
             ("Roe, Ann for the Test Study Group", &["Roe, Ann", "Test Study Group"]),
             ("Roe, Ann on behalf of the Test Study Group", &["Roe, Ann", "Test Study Group"]),
