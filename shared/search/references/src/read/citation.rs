@@ -200,10 +200,16 @@ fn parse_ovid(text: &str) -> Option<Citation<'_>> {
     // Embase repeats the date: `9(4) (no pagination), 2019. Article Number: e025123. Date of Publication: 01 Apr 2019.`
     let text = text.split_once(" Date of Publication:").map_or(text, |(text, _)| text);
     let (text, article) = article_number(text);
-    let at = text.match_indices(". ").map(|(at, _)| at).find(|at| {
+    let is_number = |at: &usize| {
         let rest = text[at + 2..].trim_start_matches("Vol.").trim_start_matches("Vol ").trim_start();
         rest.starts_with(|c: char| c.is_ascii_digit())
-    })?;
+    };
+    let mut stops = text.match_indices(". ").map(|(at, _)| at);
+    let (journal, at) = match text.split_once(". Conference:") {
+        // The numbers follow the name, the place and sometimes the date of the conference.
+        Some((journal, _)) => (journal, stops.filter(is_number).last()?),
+        None => stops.find(is_number).map(|at| (&text[..at], at))?,
+    };
     let rest = text[at + 2..].trim_start_matches("Vol.").trim_start_matches("Vol ").trim();
     // The numbers end before the pages, or before the date if that comes first: `Vol.12(3), Mar 2020, pp. 123-129.`
     let end =
@@ -220,7 +226,6 @@ fn parse_ovid(text: &str) -> Option<Citation<'_>> {
         }
     }
     dates::year(date)?;
-    let journal = text[..at].split_once(". Conference:").map_or(&text[..at], |(journal, _)| journal);
     Some(Citation { journal: journal.trim(), date, volume, issue, pages })
 }
 
@@ -302,11 +307,14 @@ mod tests {
         let article =
             Citation { journal: "BMJ Open", date: "2019", volume: "9", issue: "4", pages: "e025123" };
         assert_eq!(parse(embase), Some(article));
-        let conference = "Gut. Conference: DDW 2019. Bonn Germany. 68(Supplement 1) (pp A12), 2019. Date of \
+        let conference = "Gut. Conference: Meeting No. 12 of Tests. Bonn Germany. 68(Supplement 1) (pp A12), 2019. Date of \
             Publication: June 2019.";
         let meeting =
             Citation { journal: "Gut", date: "2019", volume: "68", issue: "Supplement 1", pages: "A12" };
         assert_eq!(parse(conference), Some(meeting));
+        let number =
+            Citation { journal: "J Tests", date: "2020 May", volume: "152", issue: "20", pages: "201101" };
+        assert_eq!(parse("J Tests. 152(20):201101, 2020 May."), Some(number));
         assert_eq!(parse("日本医学会誌 12巻3号 Page123-9(2020.03)"), Some(whole("日本医学会誌", "2020.03")));
         assert_eq!(parse("12巻3号 Page123-9(2020.03)"), Some(whole("", "2020.03")));
         let issn = "日本医学会誌(0123-456X)12巻3号 Page123-9(2020.03)";

@@ -26,7 +26,7 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
     let mut row: Vec<Cow<'_, str>> = Vec::with_capacity(width.min(text.len() + 1));
     row.extend(cells(text, header.delimiter.byte(), header.quotes));
     if width > 1
-        && let Some(inner) = inner_cells(&row, width + 1)
+        && let Some(inner) = inner_cells(text, header.delimiter, &row, width + 1)
         && inner.len() == width
     {
         row = inner;
@@ -144,16 +144,25 @@ fn add<'a>(draft: &mut Draft<'a>, named: FieldName, column: &'a str, cell: &'a s
 /// Separates the names in `Ann RoeBob McDoeKay Poe`, as SpringerLink writes them: a capital follows the end of a name.
 fn apart(cell: &str) -> String {
     /// The beginnings of family names before a second capital.
-    const BEGINNINGS: [&str; 10] = ["Mc", "Mac", "De", "Di", "Du", "Fitz", "La", "Le", "O", "Van"];
+    const BEGINNINGS: [&str; 17] = [
+        "Al", "Da", "De", "Del", "Della", "Di", "Du", "El", "Fitz", "La", "Le", "Lo", "Mac", "Mc", "O", "St",
+        "Van",
+    ];
     spend(cell.len());
     let (mut names, mut word) = (String::with_capacity(cell.len() + 16), String::new());
+    // Given names such as `JoAnn` come first.
+    let mut has_family = false;
     for letter in cell.chars() {
-        let is_end = word.ends_with(char::is_lowercase) || (word.ends_with('.') && word.chars().count() > 3);
-        if letter.is_uppercase() && is_end && !BEGINNINGS.contains(&word.as_str()) {
+        let is_end = word.ends_with(char::is_lowercase)
+            || (word.ends_with('.') && word.chars().count() > 3)
+            || names::is_suffix(&word);
+        if letter.is_uppercase() && has_family && is_end && !BEGINNINGS.contains(&word.as_str()) {
             names.push(';');
             word.clear();
+            has_family = false;
         }
         if letter.is_whitespace() || letter == '-' {
+            has_family |= letter.is_whitespace();
             word.clear();
         } else {
             word.push(letter);
@@ -236,11 +245,10 @@ pub(super) fn complete_from_source(reference: &mut Reference) {
     if let Some((journal, year, rest)) = source_parts(source) {
         let (rest, article) = citation::article_number(rest);
         let (numbers, pages) = rest.split_once('(').unwrap_or((rest, ""));
-        let numbers = numbers.split('.').next().unwrap_or_default();
-        // A supplement has no issue: `22 Supplement 3 (S508)`.
-        let (volume, issue) =
-            numbers.split_once(':').or_else(|| numbers.trim_start().split_once(' ')).unwrap_or((numbers, ""));
-        let pages = pages.split_once(')').map_or(article, |(pages, _)| pages);
+        let (volume, issue) = source_numbers(numbers);
+        let pages = pages.split_once(')').map_or("", |(pages, _)| pages);
+        // `(no pagination)`
+        let pages = if pages.contains(|c: char| c.is_ascii_digit()) { pages } else { article };
         reference.year = reference.year.or(Some(year));
         complete_numbers(reference, volume, issue, pages);
         reference.journal = Some(journal.to_owned());
@@ -255,6 +263,21 @@ pub(super) fn complete_from_source(reference: &mut Reference) {
     } else {
         reference.journal = Some(given);
     }
+}
+
+/// Splits `102:4`, `22 Supplement 3` or `35 SUPPL. 1` into volume and issue.
+fn source_numbers(numbers: &str) -> (&str, &str) {
+    const PARTS: [&str; 4] = ["suppl", "part", "pt", "spec"];
+    // A sentence may follow.
+    let end = numbers
+        .match_indices('.')
+        .find(|(at, _)| !numbers[at + 1..].trim_start().starts_with(|c: char| c.is_ascii_digit()));
+    let numbers = end.map_or(numbers, |(at, _)| &numbers[..at]).trim();
+    let is_part = |issue: &str| {
+        PARTS.iter().any(|part| issue.get(..part.len()).is_some_and(|found| found.eq_ignore_ascii_case(part)))
+    };
+    let spaced = || numbers.split_once(' ').filter(|(_, issue)| is_part(issue));
+    numbers.split_once(':').or_else(spaced).unwrap_or((numbers, ""))
 }
 
 /// Sets the numbers that no other column holds.
@@ -308,6 +331,12 @@ mod tests {
                 ["22", "Supplement 3", "S508"],
             ),
             ("Tests (2019) 22 (508)", ["22", "", "508"]),
+            (
+                "Tests (2019) 35 SUPPL. 1 (S5-S10). Date of Publication: May 2019",
+                ["35", "SUPPL. 1", "S5-S10"],
+            ),
+            ("Tests (2019) 22 A (508)", ["22 A", "", "508"]),
+            ("Tests (2019) 9:4 (no pagination) Article Number: e025123", ["9", "4", "e025123"]),
         ] {
             let mut reference = Reference { journal: Some(source.into()), ..Reference::default() };
             complete_from_source(&mut reference);
@@ -322,7 +351,9 @@ mod tests {
             ("Ann RoeBob C. DoeEd Poe", "Ann Roe;Bob C. Doe;Ed Poe"),
             ("Kay McDonaldPat O'Neil", "Kay McDonald;Pat O'Neil"),
             ("Jiun-Yi YangJ.K. Roe", "Jiun-Yi Yang;J.K. Roe"),
-            ("Ann Roe Jr.Bob Doe", "Ann Roe Jr.Bob Doe"),
+            ("Ann Roe Jr.Bob Doe", "Ann Roe Jr.;Bob Doe"),
+            ("JoAnn DaRoeYoungJin Doe", "JoAnn DaRoe;YoungJin Doe"),
+            ("Ann Roe", "Ann Roe"),
         ] {
             assert_eq!(apart(cell), names);
         }

@@ -46,9 +46,6 @@ pub(super) fn date(value: &str) -> Date {
     if let Some(year) = four_digits(value) {
         return Date { year: Some(year), ..Date::default() };
     }
-    if let Some(date) = month_of_year(value) {
-        return date;
-    }
     if !spend(value.len()) {
         return Date::default();
     }
@@ -167,8 +164,13 @@ fn compact(word: &str) -> Option<Date> {
     Some(plausible(found, false))
 }
 
-/// Parses a value of six digits: `202003`. Six digits may also be a day, a month and two digits of a year, so only recent
-/// years count.
+/// Parses the value of a field for the date of publication, which may also be a year and a month: `202003`. In citations,
+/// six digits are the number of an article.
+pub(super) fn of_publication(value: &str) -> Date {
+    month_of_year(value).unwrap_or_else(|| date(value))
+}
+
+/// Only recent years count, because most other numbers of six digits begin differently.
 fn month_of_year(value: &str) -> Option<Date> {
     const RECENT: RangeInclusive<i32> = 1950..=2049;
     let value = value.trim();

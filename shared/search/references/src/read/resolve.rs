@@ -214,7 +214,7 @@ fn choose_date<'a>(mut values: Vec<Value<'a>>, month_day: Option<Date>, left: &m
         }
     };
     for value in values {
-        let date = dates::date(&value.text);
+        let date = dates::of_publication(&value.text);
         let more = (settled.month, settled.day) < (date.month.or(settled.month), date.day.or(settled.day));
         match (settled.year, date.year) {
             (None, Some(_)) => {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use memchr::memchr;
 
-use crate::{read::tidy, work::spend};
+use crate::{Delimiter, read::tidy, work::spend};
 
 /// The cells of a row, by the same rules as in the splitter: a quote opens a quoted cell only at the start, `""` inside
 /// quotes is a quote, and text after the closing quote belongs to the cell.
@@ -16,9 +16,16 @@ pub(crate) fn cells(row: &str, delimiter: u8, quotes: bool) -> Cells<'_> {
 
 /// The cells of a row that is one quoted cell, up to `max`. A spreadsheet with another delimiter writes rows with
 /// quotation marks like this.
-pub(crate) fn inner_cells<'a>(row: &[Cow<'_, str>], max: usize) -> Option<Vec<Cow<'a, str>>> {
-    let (first, others) = row.split_first()?;
-    if !first.contains(',') || !others.iter().all(|cell| tidy::is_blank(cell)) {
+pub(crate) fn inner_cells<'a>(
+    row: &str,
+    delimiter: Delimiter,
+    cells_of_row: &[Cow<'_, str>],
+    max: usize,
+) -> Option<Vec<Cow<'a, str>>> {
+    let (first, others) = cells_of_row.split_first()?;
+    let end = row.trim_end_matches(|c: char| c.is_whitespace() || c == char::from(delimiter.byte()));
+    let is_quoted = row.starts_with('"') && end.ends_with('"');
+    if !is_quoted || !first.contains(',') || !others.iter().all(|cell| tidy::is_blank(cell)) {
         return None;
     }
     spend(first.len());

@@ -155,10 +155,7 @@ impl Header {
     pub(crate) fn parse(row: &str, delimiter: Delimiter) -> Option<Self> {
         let quotes = has_quotes(row.as_bytes(), delimiter);
         let mut names: Vec<_> = cells(row, delimiter.byte(), quotes).take(MAX_COLUMNS).collect();
-        if quotes
-            && row.starts_with('"')
-            && let Some(inner) = inner_cells(&names, MAX_COLUMNS)
-        {
+        if quotes && let Some(inner) = inner_cells(row, delimiter, &names, MAX_COLUMNS) {
             names = inner;
         }
         let mut columns: Vec<_> = names.iter().enumerate().map(|(at, name)| column(name, at)).collect();

@@ -9,7 +9,7 @@ use crate::{
 
 use super::plain;
 
-/// Splits names at the word `and`, in any case, outside of braces.
+/// Splits names at the word `and`, in any case, outside of braces; and those of other programs at semicolons and commas.
 pub(super) fn split_names(text: &str) -> Vec<String> {
     if !spend(text.len()) {
         return Vec::new();
@@ -26,39 +26,85 @@ pub(super) fn split_names(text: &str) -> Vec<String> {
         at += word.len();
     }
     names.push(&text[start..]);
-    let names: Vec<&str> = names.into_iter().flat_map(at_semicolons).collect();
-    // Programs that convert from PubMed write `Roe A and Doe BC`.
-    let is_short = |name: &&str| !name.contains(['{', ',', '\\']) && names::is_short(&words_of(name));
-    let are_short = names.len() > 1 && names.iter().all(is_short);
-    let each = |name| if are_short { names::one(name).into_iter().collect() } else { people(name) };
-    names.into_iter().flat_map(each).collect()
+    let names: Vec<&str> = names.into_iter().flat_map(at_semicolons).map(names::without_others).collect();
+    if have_initials_last(&names) {
+        let short = |name: &&str| whole_group(name).is_none() && is_short(name);
+        let each = |name| if short(&name) { names::one(&plain(name)) } else { person(name) };
+        return names.into_iter().filter_map(each).collect();
+    }
+    names.into_iter().flat_map(people).collect()
 }
 
 /// Splits names at semicolons, which some programs write instead of `and`.
 fn at_semicolons(names: &str) -> Vec<&str> {
-    let separates = |c| matches!(c, ';' | '；');
-    // A character reference also ends in a semicolon.
-    if names.contains('&') { vec![names] } else { outside_braces(names, separates) }
+    let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0_usize);
+    // The start of a character reference, which also ends in a semicolon.
+    let mut reference = None;
+    for (at, c) in names.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            ';' if reference.is_some_and(|begin| at > begin + 1) => {}
+            ';' | '；' if depth == 0 => {
+                parts.push(&names[start..at]);
+                start = at + c.len_utf8();
+            }
+            _ => {}
+        }
+        reference = match c {
+            '&' => Some(at),
+            '#' => reference,
+            _ => reference.filter(|_| c.is_ascii_alphanumeric()),
+        };
+    }
+    parts.push(&names[start..]);
+    parts
+}
+
+/// Returns `true` for a list such as `Roe A and Doe BC and Test Study Group`, as programs write that convert from PubMed.
+/// A single letter shows that the last words are initials: families may be in capitals, as in `Wei LI`.
+fn have_initials_last(names: &[&str]) -> bool {
+    let is_group = |name: &str| whole_group(name).is_some() || names::is_group(&words_of(name));
+    let people: Vec<&str> = names
+        .iter()
+        .copied()
+        .filter(|name| !tidy::trim(name).eq_ignore_ascii_case("others") && !is_group(name))
+        .collect();
+    let has_initial = |name: &&str| words_of(name).last().is_some_and(|last| last.chars().count() == 1);
+    names.len() > 1 && people.iter().all(|name| is_short(name)) && people.iter().any(has_initial)
+}
+
+fn is_short(name: &str) -> bool {
+    !name.contains(',') && names::is_short(&words_of(name))
 }
 
 fn words_of(name: &str) -> Vec<String> {
-    name.split_whitespace().map(str::to_owned).collect()
+    plain(name).split_whitespace().map(str::to_owned).collect()
 }
 
 /// Parses a name, or several that commas separate. BibTeX permits two commas, around a suffix.
 fn people(name: &str) -> Vec<String> {
-    let bare = names::without_others(tidy::trim(name));
+    let bare = tidy::trim(name);
     if bare.contains(['{', '\\', '=']) {
         return person(bare).into_iter().collect();
     }
     let parts: Vec<&str> = bare.split(',').map(str::trim).collect();
+    let has_initial = || bare.split([' ', ',']).any(|word| word.ends_with('.') || word.chars().count() == 1);
     match parts.as_slice() {
-        // `Ann Roe, Bob Doe, Kay Poe`
-        [_, _, _, ..] if parts.iter().all(|part| names::is_natural(part)) => {
+        // `Ann Roe, Bob Doe, Kay Poe`. Pairs without initials may be family names of two words with given names.
+        [_, _, _, ..]
+            if parts.iter().all(|part| names::is_natural(part))
+                && !names::is_organisation(bare)
+                && (parts.len() % 2 == 1 || has_initial()) =>
+        {
             parts.into_iter().filter_map(person).collect()
         }
         // `Roe, A., Doe, B.`
-        [_, _, _, _, ..] => names::split_decoded(&plain(bare)).collect(),
+        [_, _, _, _, ..]
+            if parts.iter().skip(1).step_by(2).all(|given| !given.contains(char::is_lowercase)) =>
+        {
+            names::split_decoded(&plain(bare)).collect()
+        }
         _ => person(bare).into_iter().collect(),
     }
 }
@@ -86,6 +132,9 @@ fn person(name: &str) -> Option<String> {
     };
     match parts.as_slice() {
         [family, given] => names::joined(family, given.trim_end_matches([',', ' '])),
+        // `Roe, Ann, Jr.`, in the order of other programs.
+        [family, given, suffix] if names::is_suffix(suffix) => Some(format!("{family}, {given}, {suffix}")),
+        [group, _, _] if names::is_organisation(group) => Some(parts.join(", ")),
         [family, suffix, given] if !given.is_empty() => Some(format!("{family}, {given}, {suffix}")),
         _ => names::joined(&parts[0], parts[1..].join(", ").trim_end_matches([',', ' '])),
     }
@@ -156,21 +205,26 @@ fn family_last(name: &str) -> Option<String> {
         parts = accents_joined(name, parts);
     }
     let words: Vec<String> = parts.into_iter().filter_map(|word| tidy::line_of(plain(word))).collect();
+    if let [before @ .., suffix] = words.as_slice()
+        && before.len() > 1
+        && names::is_suffix(suffix)
+    {
+        return Some(format!("{}, {suffix}", in_order(before)?));
+    }
+    in_order(&words)
+}
+
+/// Puts the family name of a name without a suffix first.
+fn in_order(words: &[String]) -> Option<String> {
     let (last, before) = words.split_last()?;
     // Chinese, Japanese and Korean names begin with the family. Groups have no family name.
-    if words.iter().all(|word| names::is_without_alphabet(word)) || names::is_group(&words) {
+    if words.iter().all(|word| names::is_without_alphabet(word)) || names::is_group(words) {
         return tidy::line(&words.join(" "));
     }
     // Embase and Ovid write "Roe J.", which has no family name at its end.
-    let is_short = last.ends_with('.') && names::is_short(&words);
+    let is_short = last.ends_with('.') && names::is_short(words);
     if is_short {
         return names::one(&words.join(" "));
-    }
-    if let [given @ .., family, suffix] = words.as_slice()
-        && !given.is_empty()
-        && names::is_suffix(suffix)
-    {
-        return Some(format!("{family}, {}, {suffix}", given.join(" ")));
     }
     let particle =
         before.iter().skip(1).position(|word| word.starts_with(char::is_lowercase)).map(|at| at + 1);
@@ -241,6 +295,15 @@ mod tests {
             ("Ann Roe et al.", &["Roe, Ann"]),
             ("Roe, Ann, et al.", &["Roe, Ann"]),
             ("Ann Roe Jr.", &["Roe, Ann, Jr."]),
+            ("Juan de la Roe Jr.", &["de la Roe, Juan, Jr."]),
+            ("Roe, Ann, III", &["Roe, Ann, III"]),
+            ("Wei LI and Jun WANG", &["LI, Wei", "WANG, Jun"]),
+            ("Roe A and Doe BC and others", &["Roe, A", "Doe, BC"]),
+            ("Roe A and Doe BC and {Test Study Group}", &["Roe, A", "Doe, BC", "Test Study Group"]),
+            ("Roe A and M{\\\"u}ller BC et al.", &["Roe, A", "Müller, BC"]),
+            ("Roe, A.; M&uuml;ller, B.; Poe, C.", &["Roe, A.", "Müller, B.", "Poe, C."]),
+            ("Test School, Roe City, United States", &["Test School, Roe City, United States"]),
+            ("García Roe, Ana José, Pérez Doe, Eva María", &["García Roe, Ana José, Pérez Doe, Eva María"]),
             ("Roe, Jr., Ann", &["Roe, Ann, Jr."]),
             ("M&uuml;ller, Ann", &["Müller, Ann"]),
             ("{Roe; Doe and Sons}", &["Roe; Doe and Sons"]),

@@ -213,7 +213,7 @@ fn without_degrees(value: &str) -> Option<String> {
     let initials = |part: &&&str| are_initials(&part.replace(' ', "")) && !is_sure(part);
     if parts.len().is_multiple_of(2)
         && parts.iter().skip(1).step_by(2).filter(initials).count() * 2 == parts.len()
-        && !parts.iter().any(|part| is_suffix(part))
+        && !parts.iter().step_by(2).any(|part| is_suffix(part))
         && !parts.iter().step_by(2).any(|part| is_short_form(part))
     {
         return None;
@@ -276,6 +276,7 @@ mod tests {
         for name in [
             "Smith, MD",
             "Smith, J, Doe, MD",
+            "Roe, MA, Doe, BS, Poe, III",
             "SMITH, J., MA, X.",
             "Smith, J., Ma, X.",
             "Li Ming (李明)",

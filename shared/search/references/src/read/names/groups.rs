@@ -156,7 +156,9 @@ fn before_people(text: &str) -> Option<Vec<String>> {
 fn person_for_group(text: &str) -> Option<Vec<String>> {
     let (person, group) = SEPARATORS[..2].iter().find_map(|lead| text.split_once(lead))?;
     let (family, given) = person.trim_end_matches([',', ' ']).split_once(", ")?;
-    let is_person = is_word(family) && given.split(' ').all(|word| is_word(word) || are_initials(word));
+    let is_family =
+        !is_short_form(family) && !is_organisation(person) && family.split([' ', '\'', '’']).all(is_word);
+    let is_person = is_family && given.split(' ').all(|word| is_word(word) || are_initials(word));
     let group = self::group(group.trim_start_matches("the "));
     (is_person && is_organisation(group)).then(|| vec![format!("{family}, {given}"), group.to_owned()])
 }
@@ -197,6 +199,7 @@ mod tests {
             ("Roe A, Doe B, Test Group Inc.", &["Roe A", "Doe B", "Test Group Inc."]),
             ("Roe A for the Test Study Group", &["Roe A", "Test Study Group"]),
             ("Roe, Ann for the Test Study Group", &["Roe, Ann", "Test Study Group"]),
+            ("O'Roe Doe, Ann for the Test Study Group", &["O'Roe Doe, Ann", "Test Study Group"]),
             ("Roe, Ann on behalf of the Test Study Group", &["Roe, Ann", "Test Study Group"]),
             ("Roe, A., Doe, B. C. and Test Study Group", &["Roe, A.", "Doe, B. C.", "Test Study Group"]),
             ("Centre for the Study of Tests", &[]),
