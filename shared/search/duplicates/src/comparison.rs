@@ -338,7 +338,7 @@ fn is_same_family(one: &str, other: &str) -> bool {
         (None, None) => one == other,
         (Some((first, last)), None) => other == first || other == last || joins(one, other),
         (None, Some((first, last))) => one == first || one == last || joins(other, one),
-        (Some(words), Some((first, last))) => one == other || words == (last, first),
+        (Some(words), Some((first, last))) => words == (first, last) || words == (last, first),
     }
 }
 
@@ -352,26 +352,24 @@ fn joins(words: &str, name: &str) -> bool {
     words.split(BETWEEN_WORDS).try_fold(name, |rest, word| rest.strip_prefix(word)) == Some("")
 }
 
-/// The number of names of the first list that occur in the second one.
+/// The number of names of the first list that occur in the second one. Only the last word of `Wei Li` counts as a family
+/// name, because given names repeat in a list.
 fn shared(few: &[String], many: &[String]) -> usize {
+    fn family(name: &str) -> &str {
+        family_words(name).map_or(name, |(_, last)| last)
+    }
     /// Up to this number, comparing all pairs is faster than a set.
     const FEW: usize = 16;
     if many.len() <= FEW {
         spend(few.len() * many.len());
-        return few.iter().filter(|name| many.iter().any(|other| is_same_family(name, other))).count();
+        return few
+            .iter()
+            .filter(|name| many.iter().any(|other| family(name) == family(other) || name == &other))
+            .count();
     }
     spend(few.len() + many.len());
-    let whole: HashSet<&str> = many.iter().map(String::as_str).collect();
-    let words: HashSet<&str> =
-        many.iter().filter_map(|name| family_words(name)).flat_map(<[_; 2]>::from).collect();
-    let is_shared = |name: &str| {
-        whole.contains(name)
-            || match family_words(name) {
-                Some((first, last)) => whole.contains(first) || whole.contains(last),
-                None => words.contains(name),
-            }
-    };
-    few.iter().filter(|name| is_shared(name)).count()
+    let many: HashSet<&str> = many.iter().flat_map(|name| [name.as_str(), family(name)]).collect();
+    few.iter().filter(|name| many.contains(family(name)) || many.contains(name.as_str())).count()
 }
 
 /// Returns `true` for journals with the same ISSN, or with the same name, possibly with abbreviated words. Sister
