@@ -159,15 +159,18 @@ impl InspectQueues for UnreceivedQueue {
 async fn queue_that_nothing_receives_from_is_a_concern() {
     let world = World::new();
     let depth = Arc::new(std::sync::Mutex::new(Depth { visible: 2, ..Depth::default() }));
-    let concerns = async || {
+    let process = || {
         let mut ports = world.backend.ports.clone();
         ports.engine.inspect = Arc::new(UnreceivedQueue(Arc::clone(&depth)));
-        // Each invocation of the function may have its own process.
         let health = Health::over(&ports, &functions::SYSTEM).unwrap();
-        let api = router(SearchService { health, ..world.functions.start_upload.clone() });
-        let concerns = get(&api, "/admin/health").await["concerns"].to_string();
+        router(SearchService { health, ..world.functions.start_upload.clone() })
+    };
+    let concerns_of = async |api: &Router| {
+        let concerns = get(api, "/admin/health").await["concerns"].to_string();
         concerns.contains("queue parse has waited")
     };
+    // Each invocation of the function may have its own process.
+    let concerns = async || concerns_of(&process()).await;
     assert!(!concerns().await, "it was checked for the first time");
     world.host.advance(std::time::Duration::from_secs(16 * 60));
     assert!(concerns().await, "two checks have found no worker");
@@ -175,7 +178,14 @@ async fn queue_that_nothing_receives_from_is_a_concern() {
     assert!(!concerns().await, "a worker has received a message");
     world.host.advance(std::time::Duration::from_secs(16 * 60));
     depth.lock().unwrap().in_flight = 0;
-    assert!(!concerns().await, "the time counts from the latest check without a worker");
+    let api = process();
+    assert!(!concerns_of(&api).await, "the time counts from the latest check without a worker");
+    for in_flight in [1, 0] {
+        world.host.advance(std::time::Duration::from_secs(16 * 60 - 4 * (1 - in_flight)));
+        depth.lock().unwrap().in_flight = in_flight;
+        assert!(!concerns_of(&api).await, "a worker has received a message");
+        world.host.advance(std::time::Duration::from_secs(4));
+    }
 }
 
 #[tokio::test]

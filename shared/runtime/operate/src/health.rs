@@ -52,9 +52,10 @@ pub struct Health {
 }
 
 /// The last write of the record.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct LastWrite {
     at: Timestamp,
+    since: UnreceivedSince,
     /// The reason of a failure.
     why: Option<&'static str>,
 }
@@ -284,8 +285,9 @@ impl Health {
     /// Overwrites a small record, and returns the problem if that fails. A full disk still serves every read.
     async fn write(&self, since: &UnreceivedSince) -> Option<&'static str> {
         let now = self.host.now();
-        let last = *self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) = last.filter(|last| now.duration_since(last.at) < WRITE_EVERY) {
+        let last = self.written.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let is_current = |last: &LastWrite| now.duration_since(last.at) < WRITE_EVERY && last.since == *since;
+        if let Some(last) = last.filter(is_current) {
             return last.why;
         }
         let body = since.iter().map(|(queue, since)| (queue.clone(), since.to_string().into())).collect();
@@ -294,7 +296,8 @@ impl Health {
             tracing::error!(error = chain(&error), "the database cannot be written");
             if error.is_refused_by_disk() { "the disk is full or read-only" } else { "it cannot be written" }
         });
-        *self.written.lock().unwrap_or_else(PoisonError::into_inner) = Some(LastWrite { at: now, why });
+        *self.written.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(LastWrite { at: now, since: since.clone(), why });
         why
     }
 
