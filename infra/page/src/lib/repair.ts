@@ -24,7 +24,8 @@ export async function repair(
       body: request,
     }),
   ).catch((error: unknown) => {
-    // A rejected request has created nothing. One without an answer may have created the import.
+    // A rejected request has created nothing, or another key cannot repair the same file again. One without an answer may
+    // have created the import.
     if (error instanceof Fault && error.status >= 400 && error.status < 500) storedKey.set(null);
     throw error;
   });

@@ -135,6 +135,7 @@ impl Operator {
         let partition = message.partition;
         let document = self.load(partition).await?;
         if let Some(token) = self.entry_token(message, &document).await? {
+            // Without a document, the partition has not begun, or its view shows that it has ended.
             if document.is_some() && self.may_be_forgotten(message, &token).await? {
                 return Ok(Readmission::Forgotten);
             }
@@ -315,7 +316,7 @@ impl Operator {
     /// expires, together with its tokens, and the document names a processed message only until a later one is admitted.
     async fn may_be_forgotten(&self, message: &Message, token: &Token) -> Result<bool, StoreError> {
         let now = self.host.now();
-        // The token was granted when the message was created, or earlier.
+        // A claim that processed the message came after its creation, and extended the item's lifetime.
         let lived_until = message.time.checked_add(ITEM_LIFETIME - SLACK).unwrap_or(Timestamp::MAX);
         Ok(lived_until <= now && !self.partitions.granted.is_granted(message.partition, token, now).await?)
     }

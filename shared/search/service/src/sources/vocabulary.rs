@@ -90,11 +90,11 @@ pub const KNOWN: &[VocabularyEntry] = &[
     known("SciELO", Database, &["scielo citation index"]),
     known("Scopus", Database, &[]),
     known("Semantic Scholar", Database, &[]),
+    known("SinoMed", Database, &["中国生物医学文献服务系统"]),
     known("Social Services Abstracts", Database, &[]),
     known("Sociological Abstracts", Database, &[]),
     known("SocINDEX", Database, &["sih"]),
     known("SPORTDiscus", Database, &["s3h", "sph"]),
-    known("SinoMed", Database, &["中国生物医学文献服务系统"]),
     known("VIP", Database, &[]),
     known("Wanfang", Database, &["wanfang data"]),
     known(
