@@ -32,7 +32,8 @@ pub(super) fn split_names(text: &str) -> Vec<String> {
         let each = |name| if short(&name) { names::one(&plain(name)) } else { person(name) };
         return names.into_iter().filter_map(each).collect();
     }
-    names.into_iter().flat_map(people).collect()
+    let is_alone = names.len() == 1;
+    names.into_iter().flat_map(|name| people(name, is_alone)).collect()
 }
 
 /// Splits names at semicolons, which some programs write instead of `and`.
@@ -82,8 +83,9 @@ fn words_of(name: &str) -> Vec<String> {
     plain(name).split_whitespace().map(str::to_owned).collect()
 }
 
-/// Parses a name, or several that commas separate. BibTeX permits two commas, around a suffix.
-fn people(name: &str) -> Vec<String> {
+/// Parses a name, or several that commas separate. BibTeX permits two commas, around a suffix. `is_alone` is `true` if the
+/// list has no `and`.
+fn people(name: &str, is_alone: bool) -> Vec<String> {
     let bare = tidy::trim(name);
     if bare.contains(['{', '\\', '=']) {
         return person(bare).into_iter().collect();
@@ -101,7 +103,8 @@ fn people(name: &str) -> Vec<String> {
         }
         // `Roe, A., Doe, B.`
         [_, _, _, _, ..]
-            if parts.iter().skip(1).step_by(2).all(|given| !given.contains(char::is_lowercase)) =>
+            if is_alone
+                && parts.iter().skip(1).step_by(2).all(|given| !given.contains(char::is_lowercase)) =>
         {
             names::split_decoded(&plain(bare)).collect()
         }
