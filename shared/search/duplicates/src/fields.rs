@@ -312,7 +312,7 @@ fn families(authors: &[String]) -> Vec<String> {
     std::iter::once(first).chain(others).collect()
 }
 
-/// The separator in names such as `Wei Li`. It is no letter.
+/// The separator in names such as `Wei Li`. Names do not contain it.
 pub(crate) const BETWEEN_WORDS: &str = "-";
 
 /// Extracts the family name from `Family, Given` or `Family GM`: the words before the comma or the initials, joined.
