@@ -42,7 +42,7 @@ mod refer;
 mod refworks;
 mod resolve;
 mod ris;
-pub(crate) mod tidy;
+mod tidy;
 mod values;
 pub(crate) mod wos;
 mod zotero;

@@ -18,7 +18,7 @@ pub(super) fn trim(value: &str) -> &str {
 }
 
 /// Returns `true` if a value has only white space.
-pub(crate) fn is_blank(value: &str) -> bool {
+pub(super) fn is_blank(value: &str) -> bool {
     trim(value).is_empty()
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use memchr::memchr;
 
-use crate::{Delimiter, read::tidy, work::spend};
+use crate::{Delimiter, work::spend};
 
 /// The cells of a row, by the same rules as in the splitter: a quote opens a quoted cell only at the start, `""` inside
 /// quotes is a quote, and text after the closing quote belongs to the cell.
@@ -25,7 +25,7 @@ pub(crate) fn inner_cells<'a>(
     let (first, others) = cells_of_row.split_first()?;
     let end = row.trim_end_matches(|c: char| c.is_whitespace() || c == char::from(delimiter.byte()));
     let is_quoted = row.starts_with('"') && end.ends_with('"');
-    if !is_quoted || !first.contains(',') || !others.iter().all(|cell| tidy::is_blank(cell)) {
+    if !is_quoted || !first.contains(',') || !others.iter().all(|cell| cell.trim().is_empty()) {
         return None;
     }
     spend(first.len());

@@ -36,7 +36,7 @@ fn is_in_capitals(family: &str, initials: &str) -> bool {
 }
 
 /// Returns `true` for `Kate R. Lyberg`: words that begin with capitals, and do not end in an initial.
-pub(in crate::read) fn is_natural(name: &str) -> bool {
+pub(crate) fn is_natural(name: &str) -> bool {
     let words: Vec<&str> = name.split_whitespace().collect();
     let is_part = |word: &&str| {
         PARTICLES.contains(word)
@@ -58,7 +58,7 @@ pub(super) fn is_word(text: &str) -> bool {
 }
 
 /// Returns `true` for suffixes, which are neither family nor given name.
-pub(in crate::read) fn is_suffix(word: &str) -> bool {
+pub(crate) fn is_suffix(word: &str) -> bool {
     matches!(word.trim_end_matches('.'), "Jr" | "Sr" | "2nd" | "3rd" | "4th" | "II" | "III" | "IV")
 }
 
