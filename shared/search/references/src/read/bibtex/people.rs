@@ -65,14 +65,16 @@ fn at_semicolons(names: &str) -> Vec<&str> {
 /// Returns `true` for a list such as `Roe A and Doe BC and Test Study Group`, as programs write that convert from PubMed.
 /// A single letter shows that the last words are initials: families may be in capitals, as in `Wei LI`.
 fn have_initials_last(names: &[&str]) -> bool {
-    let is_group = |name: &str| whole_group(name).is_some() || names::is_group(&words_of(name));
-    let people: Vec<&str> = names
-        .iter()
-        .copied()
-        .filter(|name| !tidy::trim(name).eq_ignore_ascii_case("others") && !is_group(name))
-        .collect();
-    let has_initial = |name: &&str| words_of(name).last().is_some_and(|last| last.chars().count() == 1);
-    names.len() > 1 && people.iter().all(|name| is_short(name)) && people.iter().any(has_initial)
+    let is_other = |name: &str| {
+        tidy::trim(name).eq_ignore_ascii_case("others")
+            || whole_group(name).is_some()
+            || names::is_group(&words_of(name))
+    };
+    let has_initial = |name: &str| words_of(name).last().is_some_and(|last| last.chars().count() == 1);
+    // Most lists end this check at their first name, so few names are decoded twice.
+    names.len() > 1
+        && names.iter().all(|name| is_short(name) || is_other(name))
+        && names.iter().any(|name| has_initial(name) && !is_other(name))
 }
 
 fn is_short(name: &str) -> bool {
