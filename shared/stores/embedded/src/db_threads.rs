@@ -117,17 +117,17 @@ impl DbThreads {
         F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     {
         match &self.writer {
-            Some(writer) => {
-                let answer = writer.run(doing, wait, work).await;
-                if let Err(error) = &answer
-                    && error.is_refused_by_disk()
-                {
-                    *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.chain());
-                }
-                answer
-            }
+            Some(writer) => writer.run(doing, wait, work).await.map_err(|error| self.refused_by_disk(error)),
             None => Err(StoreError::unusable(doing, "the store was opened for reading only")),
         }
+    }
+
+    /// Records the error of a write, also to another file of the folder, if the disk refused it.
+    pub(crate) fn refused_by_disk(&self, error: StoreError) -> StoreError {
+        if error.is_refused_by_disk() {
+            *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.chain());
+        }
+        error
     }
 
     /// Returns the reason of the last write that the disk refused; none if it refused none.

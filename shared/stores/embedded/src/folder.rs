@@ -102,6 +102,16 @@ impl Folder {
         (objects.join(name.to_string()), objects.join(format!("{UNFINISHED}{name}")))
     }
 
+    /// Creates a file for temporary data, which no other program can open. It disappears when it is closed; on systems
+    /// that cannot delete an open file, at the next start.
+    #[cfg(feature = "search")]
+    pub(crate) fn scratch(&self, name: ObjectName) -> Result<File> {
+        let (_, path) = self.object(name);
+        let file = private(OpenOptions::new().read(true).write(true).create_new(true)).open(&path)?;
+        let _ = std::fs::remove_file(&path);
+        Ok(file)
+    }
+
     fn files(&self) -> Vec<PathBuf> {
         let beside = DATABASE_SUFFIXES.map(|end| self.dir.join(format!("{}{end}", self.database)));
         [self.lock(), self.database()].into_iter().chain(beside).collect()
@@ -327,6 +337,30 @@ pub(crate) async fn remove(path: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(all(unix, feature = "search"))]
+    #[test]
+    fn scratch_file_has_no_name_and_is_private() {
+        use std::io::{Read, Seek, Write};
+        use std::os::unix::fs::PermissionsExt;
+
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::prepare(dir.path(), "orders").unwrap();
+        let name = ObjectName::new(Uuid::nil());
+        let mut file = folder.scratch(name).unwrap();
+        assert_eq!(folder.objects().read_dir().unwrap().count(), 0);
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        file.write_all(b"keys").unwrap();
+        file.rewind().unwrap();
+        let mut read = String::new();
+        file.read_to_string(&mut read).unwrap();
+        assert_eq!(read, "keys");
+        // The file of an upload with this name is kept.
+        let (_, path) = folder.object(name);
+        std::fs::write(&path, "upload").unwrap();
+        folder.scratch(name).unwrap_err();
+        assert_eq!(std::fs::read(&path).unwrap(), b"upload");
+    }
 
     #[test]
     fn only_generated_object_names_are_recognized() {

@@ -48,6 +48,8 @@ impl CompareStudies for Store {
         let doing = format!("marking {} studies", marks.len());
         let marks = marks.to_vec();
         let work = move |db: &Connection| study_rows::mark(db, revision, &marks);
-        self.change(Call::StudiesMark, doing, work).await
+        // A power failure undoes it together with the later writes to this database that end the comparison: the progress
+        // of the file or the acknowledgement of the command. The comparison is then repeated.
+        self.change_in_passing(Call::StudiesMark, doing, work).await
     }
 }

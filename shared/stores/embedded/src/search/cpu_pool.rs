@@ -1,4 +1,4 @@
-//! Threads for CPU-bound work: compressing and decompressing uploaded files.
+//! Threads for CPU-bound work: compressing and decompressing uploaded files, and sorting keys.
 //!
 //! There is one thread per core, and the threads stay. Each keeps the memory of its compressor, so the many threads of
 //! a runtime's blocking pool would use many times as much.

@@ -7,6 +7,8 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde::Deserialize;
 
 use crate::fault::Fault;
+use crate::search::key_sort::{KeyEntry, KeySorter};
+use crate::search::parse_attempts::{self, StudiesState};
 use crate::value::{from_json, limit, parse, uint};
 
 /// Ordered by the numbers of their files, so that the studies stored first are first.
@@ -78,50 +80,84 @@ fn project_of(db: &Connection, source: i64) -> rusqlite::Result<i64> {
     db.prepare_cached(sql)?.query_row([source], |row| row.get(0))
 }
 
-/// The number of keys inserted in one transaction. Sorted keys fill the pages of their table in sequence; inserted
-/// study by study they would be written to as many pages as there are keys, most of them repeatedly. Until then, each
-/// key takes 16 bytes of memory.
-pub(crate) const INSERT_BATCH: usize = 400_000;
+/// The maximum number of keys inserted in one transaction, since other writes wait for it.
+pub(crate) const INSERT_BATCH: usize = 100_000;
 
-/// Inserts the keys of a file's studies after a record, until there are `most` keys. Returns the last record if there
-/// may be more. The studies themselves may have been stored long before: none is compared until its file was read to
-/// its end.
-pub(crate) fn insert_some(
-    db: &Connection,
-    search: SearchId,
-    file: FileId,
-    after: i64,
-    max: usize,
-) -> Result<Option<i64>, Fault> {
-    let Some(source) = source_with_project(db, search, file)? else { return Ok(None) };
-    let sql = "SELECT record, keys FROM study WHERE source = ?1 AND record > ?2 ORDER BY record";
-    let mut studies = db.prepare_cached(sql)?;
-    let mut studies = studies.query(params![source, after])?;
-    let (mut new, mut last) = (Vec::new(), None);
-    while let Some(study) = studies.next()? {
-        let record = study.get(0)?;
-        let bytes = study.get_ref(1)?.as_blob_or_null().map_err(rusqlite::Error::from)?;
-        new.extend(stored(bytes.unwrap_or_default()).map(|key| (key, record)));
-        if new.len() >= max {
-            last = Some(record);
-            break;
-        }
-    }
-    insert(db, source, new)?;
-    Ok(last)
+/// The stored studies of a file, at the time when their keys are read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KeyedSource {
+    state: StudiesState,
+    /// The number of the file; none if it has no studies.
+    number: Option<i64>,
 }
 
-/// Inserts the keys of a file's studies.
-fn insert(db: &Connection, source: i64, mut new: Vec<(i64, i64)>) -> rusqlite::Result<()> {
-    if new.is_empty() {
+impl KeyedSource {
+    fn of(db: &Connection, file: FileRef) -> Result<Self, Fault> {
+        let state = parse_attempts::studies_state(db, file)?;
+        let number = match state {
+            StudiesState::Stored { .. } => source_with_project(db, file.search_id, file.file_id)?,
+            StudiesState::Clearing | StudiesState::Refused => None,
+        };
+        Ok(Self { state, number })
+    }
+
+    /// Returns `true` if the studies are the same as when their keys were read. Keys of deleted studies would stay.
+    pub(crate) fn is_unchanged(&self, now: StudiesState) -> bool {
+        matches!(now, StudiesState::Stored { .. }) && now == self.state
+    }
+
+    pub(crate) fn insert(&self, db: &Connection, entries: &[KeyEntry]) -> rusqlite::Result<()> {
+        self.number.map_or(Ok(()), |number| insert(db, number, entries))
+    }
+}
+
+/// The progress of reading the keys of a file. Its studies may have been stored long before: none is compared until the
+/// file was read to its end.
+#[derive(Debug)]
+pub(crate) struct KeyReading {
+    pub(crate) source: KeyedSource,
+    /// The last record that was read.
+    after: i64,
+    pub(crate) is_complete: bool,
+    /// The keys that were read.
+    pub(crate) sorter: KeySorter,
+}
+
+impl KeyReading {
+    pub(crate) fn begin(db: &Connection, file: FileRef) -> Result<Self, Fault> {
+        let source = KeyedSource::of(db, file)?;
+        Ok(Self { is_complete: source.number.is_none(), source, after: 0, sorter: KeySorter::default() })
+    }
+
+    /// Reads keys until the sorter is full or all of them are read.
+    pub(crate) fn read_some(&mut self, db: &Connection) -> Result<(), Fault> {
+        let sql = "SELECT record, keys FROM study WHERE source = ?1 AND record > ?2 ORDER BY record";
+        let mut studies = db.prepare_cached(sql)?;
+        let mut studies = studies.query(params![self.source.number, self.after])?;
+        while let Some(study) = studies.next()? {
+            let record = study.get(0)?;
+            let bytes = study.get_ref(1)?.as_blob_or_null().map_err(rusqlite::Error::from)?;
+            stored(bytes.unwrap_or_default()).for_each(|key| self.sorter.push(KeyEntry { key, record }));
+            self.after = record;
+            if self.sorter.is_full() {
+                return Ok(());
+            }
+        }
+        self.is_complete = true;
+        Ok(())
+    }
+}
+
+/// Inserts keys of a file's studies.
+fn insert(db: &Connection, source: i64, entries: &[KeyEntry]) -> rusqlite::Result<()> {
+    if entries.is_empty() {
         return Ok(());
     }
-    new.sort_unstable();
     let project = project_of(db, source)?;
     let sql =
         "INSERT INTO study_key (project, key, source, record) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
     let mut statement = db.prepare_cached(sql)?;
-    for (key, record) in new {
+    for KeyEntry { key, record } in entries {
         statement.execute(params![project, key, source, record])?;
     }
     Ok(())
@@ -177,7 +213,9 @@ pub(crate) fn make_missing(db: &mut Connection) -> rusqlite::Result<()> {
             missing
         };
         for (seq, source, record, bytes) in &missing {
-            insert(&db, *source, stored(bytes).map(|key| (key, *record)).collect())?;
+            let record = *record;
+            let entries: Vec<_> = stored(bytes).map(|key| KeyEntry { key, record }).collect();
+            insert(&db, *source, &entries)?;
             db.prepare_cached("UPDATE study SET keys = ?2 WHERE seq = ?1")?.execute(params![seq, bytes])?;
         }
         db.commit()?;
@@ -203,28 +241,35 @@ pub(crate) mod tests {
         (db, search, file)
     }
 
+    /// Reads all keys of a file.
+    fn read(db: &Connection, file: FileRef) -> KeyReading {
+        let mut reading = KeyReading::begin(db, file).unwrap();
+        while !reading.is_complete {
+            reading.read_some(db).unwrap();
+        }
+        reading
+    }
+
     #[test]
-    fn all_keys_are_inserted_in_parts() {
+    fn keys_are_inserted_once_in_any_parts() {
         let (db, search, file) = with_a_file();
-        let expected: Vec<(i64, i64)> =
+        let mut expected: Vec<(i64, i64)> =
             (0..10).flat_map(|record| [(-record, record), (record % 3, record)]).collect();
         for record in 0..10_i64 {
             let keys = [-record, record % 3].map(i64::to_le_bytes).concat();
             let sql = "INSERT INTO study (source, record, study, keys) VALUES (1, ?1, '', ?2)";
             db.execute(sql, params![record + 1, keys]).unwrap();
         }
-        for _ in 0..2 {
-            let (mut after, mut parts) = (Some(0), 0);
-            while let Some(from) = after {
-                after = insert_some(&db, search, file, from, 6).unwrap();
-                parts += 1;
+        for part in [3, 100] {
+            let KeyReading { source, sorter, .. } = read(&db, FileRef::new(search, file));
+            let mut keys = sorter.merge().unwrap();
+            while !keys.is_empty() {
+                source.insert(&db, &keys.take(part).unwrap()).unwrap();
             }
-            assert_eq!(parts, 4, "three studies each, and the last one");
         }
         let mut found = db.prepare("SELECT key, record - 1 FROM study_key").unwrap();
         let found = found.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
         let mut found = found.collect::<rusqlite::Result<Vec<(i64, i64)>>>().unwrap();
-        let mut expected = expected;
         expected.sort_unstable();
         expected.dedup();
         found.sort_unstable();

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use imports::parse_attempts::{AttemptState, FileFence, ParseAttempts, ReadingStatus};
-use imports::{FileId, SearchId};
+use imports::{FileId, FileRef, SearchId};
 use messages::StoreError;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -99,6 +99,32 @@ pub(crate) fn holds(db: &Connection, file: &FileFence) -> Result<bool, Fault> {
     Ok(found.is_some_and(|found| found.reading.fence == file.fence && !found.is_clearing))
 }
 
+/// The state of the studies of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StudiesState {
+    /// Those from before this fence were deleted. A file that was never read has fence 0.
+    Stored {
+        /// The fence of the file.
+        fence: u64,
+    },
+    /// Those from before this fence are being deleted.
+    Clearing,
+    /// The file is refused, and its studies are or will be deleted.
+    Refused,
+}
+
+pub(crate) fn studies_state(db: &Connection, file: FileRef) -> Result<StudiesState, Fault> {
+    let Some(found) = stored(db, file.search_id, file.file_id)? else {
+        return Ok(StudiesState::Stored { fence: 0 });
+    };
+    let is_refused = found.reading.place.is_some_and(|place| matches!(place, ReadingStatus::Refused { .. }));
+    Ok(match (is_refused, found.is_clearing) {
+        (true, _) => StudiesState::Refused,
+        (false, true) => StudiesState::Clearing,
+        (false, false) => StudiesState::Stored { fence: found.reading.fence },
+    })
+}
+
 /// Raises a file's fence. Returns `None` if the file has another fence, was read to its end, or was refused.
 pub(crate) fn raise(
     db: &Connection,
@@ -142,7 +168,7 @@ pub(crate) fn remove(
 }
 
 /// Deletes a batch of data from before the fence was raised. Returns `true` if there may be more.
-fn clear_some(db: &Connection, file: &FileFence) -> Result<bool, Fault> {
+pub(crate) fn clear_some(db: &Connection, file: &FileFence) -> Result<bool, Fault> {
     let FileFence { search_id, file_id, fence } = *file;
     let found = stored(db, search_id, file_id)?;
     if !found.is_some_and(|found| found.reading.fence == fence && found.is_clearing) {

@@ -15,12 +15,18 @@ use rusqlite::{Connection, params};
 use crate::Store;
 use crate::fault::Fault;
 use crate::intercept::Call;
-use crate::search::keys;
-use crate::search::parse_attempts;
+use crate::search::cpu_pool;
+use crate::search::key_sort::{KeyEntry, SortedKeys};
+use crate::search::keys::{INSERT_BATCH, KeyReading, KeyedSource};
+use crate::search::packed::Unpacker;
+use crate::search::parse_attempts::{self, StudiesState};
 use crate::search::shared_keys::{self, KeyedPage};
 use crate::search::study_rows::{self, New, Page};
 use crate::search::words;
 use crate::value::{from_json, json};
+
+/// The maximum size of the stored texts that are read at a time to compare studies, plus one study.
+const IDENTITY_BYTES: usize = 1 << 20;
 
 #[async_trait]
 impl WriteStudies for Store {
@@ -86,19 +92,36 @@ impl WriteStudies for Store {
 
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError> {
         let doing = format!("remembering that file {} was read", file.file_id);
-        let file = Arc::new(file.clone());
-        // Other writes run in between: no transaction covers more than a part.
-        let (mut after, mut project) = (Some(0), None);
-        while let Some(from) = after {
-            let file = Arc::clone(&file);
+        let (of, file) = (FileRef::new(file.search_id, file.file_id), Arc::new(file.clone()));
+        let reading = self.read_keys(&doing, of).await?;
+        let source = reading.source;
+        let failed = |error| self.threads().refused_by_disk(StoreError::unavailable(&doing, error));
+        let first = move || reading.sorter.merge().and_then(next_part);
+        let mut keys = cpu_pool::begin(first).await.flatten().map_err(failed)?;
+        let project = loop {
+            let UninsertedKeys { part, left } = keys;
+            let (file, is_last) = (Arc::clone(&file), left.is_empty());
             let work = move |db: &Connection| {
-                let next = finish_some(db, &file, from)?;
-                Ok((next, shared_keys::project(db, FileRef::new(file.search_id, file.file_id))?))
+                let is_held = finish_some(db, &file, &source, &part, is_last)?;
+                Ok((is_held, shared_keys::project(db, of)?))
             };
-            (after, project) = self.change(Call::StudiesFinish, doing.clone(), work).await?;
-        }
+            // Other writes run in between.
+            let next = cpu_pool::begin(move || next_part(left));
+            let (is_held, project) = if is_last {
+                self.change(Call::StudiesFinish, doing.clone(), work).await?
+            } else {
+                self.change_in_passing(Call::StudiesFinish, doing.clone(), work).await?
+            };
+            if !is_held {
+                return Err(FileFence::overtaken(doing));
+            }
+            if is_last {
+                break project;
+            }
+            keys = next.await.flatten().map_err(failed)?;
+        };
         if let Some(project) = project {
-            self.shared_keys().listed(project, FileRef::new(file.search_id, file.file_id));
+            self.shared_keys().listed(project, of);
         }
         Ok(())
     }
@@ -168,9 +191,21 @@ impl ReadStudies for Store {
         records: &[u64],
     ) -> Result<Vec<Identity>, StoreError> {
         let doing = format!("reading what some studies of file {file} of search {search} are recognised by");
-        let records = records.to_vec();
-        let work = move |db: &Connection| study_rows::identities_of(db, search, file, &records);
-        self.look(Call::StudiesIdentities, doing, work).await
+        let (mut identities, mut left) = (Vec::new(), records);
+        while !left.is_empty() {
+            let some = left.to_vec();
+            let work =
+                move |db: &Connection| study_rows::identities_of(db, search, file, &some, IDENTITY_BYTES);
+            let page = self.look(Call::StudiesIdentities, doing.clone(), work).await?;
+            // Decoding them here leaves the thread of the database free for other reads.
+            let mut unpacker = Unpacker::default();
+            let read = page.found.into_iter().map(|stored| stored.read(&mut unpacker));
+            for identity in read {
+                identities.push(identity.map_err(|fault| fault.while_doing(doing.clone()))?);
+            }
+            left = left.get(page.looked_up..).unwrap_or_default();
+        }
+        Ok(identities)
     }
 
     async fn parsed(&self, search: SearchId) -> Result<Vec<ParsedFile>, StoreError> {
@@ -238,27 +273,73 @@ impl ReadStudies for Store {
     }
 }
 
-/// Inserts the keys of a file's studies after a record, or lists the file once all are inserted. Returns the last
-/// record if there may be more.
-fn finish_some(db: &Connection, file: &ParsedFile, after: i64) -> Result<Option<i64>, Fault> {
-    if is_listed(db, file)? {
-        // A worker that resumes marking finishes the file again, and no more studies of it can have been stored.
-        return Ok(None);
+impl Store {
+    /// Reads the keys of a file; none if it is listed. A worker that resumes marking finishes the file again, and no more
+    /// studies of it can have been stored.
+    async fn read_keys(&self, doing: &str, file: FileRef) -> Result<KeyReading, StoreError> {
+        let begin = move |db: &Connection| {
+            let mut reading = KeyReading::begin(db, file)?;
+            reading.is_complete |= is_listed(db, file)?;
+            Ok(reading)
+        };
+        let mut reading = self.threads().read(doing.to_owned(), begin).await?;
+        while !reading.is_complete {
+            // Other reads run in between.
+            let work = move |db: &Connection| {
+                reading.read_some(db)?;
+                Ok(reading)
+            };
+            reading = self.threads().read(doing.to_owned(), work).await?;
+            if reading.sorter.is_full() {
+                let (folder, name) = (self.folder().clone(), self.free_name());
+                let spill = move || reading.sorter.spill(|| folder.scratch(name)).map(|()| reading);
+                let spilled = cpu_pool::begin(spill).await.flatten();
+                let failed = |error| self.threads().refused_by_disk(StoreError::unavailable(doing, error));
+                reading = spilled.map_err(failed)?;
+            }
+        }
+        Ok(reading)
     }
-    let next = keys::insert_some(db, file.search_id, file.file_id, after, keys::INSERT_BATCH)?;
-    if next.is_none() {
-        let sql = "INSERT INTO parsed_file (search_id, file_id, position, file) SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS (
-                SELECT 1 FROM reading WHERE search_id = ?1 AND file_id = ?2
-                    AND place ->> '$.refused' IS NOT NULL
-            )";
+}
+
+/// The next keys of a file to be inserted, and those after them.
+struct UninsertedKeys {
+    part: Vec<KeyEntry>,
+    left: SortedKeys,
+}
+
+fn next_part(mut left: SortedKeys) -> std::io::Result<UninsertedKeys> {
+    Ok(UninsertedKeys { part: left.take(INSERT_BATCH)?, left })
+}
+
+/// Inserts some keys of a file, and lists it with the last ones. Does nothing for a refused file. Returns `false` if the
+/// studies were deleted after their keys were read, or are being deleted.
+fn finish_some(
+    db: &Connection,
+    file: &ParsedFile,
+    source: &KeyedSource,
+    keys: &[KeyEntry],
+    is_last: bool,
+) -> Result<bool, Fault> {
+    let of = FileRef::new(file.search_id, file.file_id);
+    let state = parse_attempts::studies_state(db, of)?;
+    if state == StudiesState::Refused || is_listed(db, of)? {
+        return Ok(true);
+    }
+    if !source.is_unchanged(state) {
+        return Ok(false);
+    }
+    source.insert(db, keys)?;
+    if is_last {
+        let sql = "INSERT INTO parsed_file (search_id, file_id, position, file) VALUES (?1, ?2, ?3, ?4)";
         let (search, file_id) = (file.search_id.to_string(), file.file_id.to_string());
         db.prepare_cached(sql)?.execute(params![search, file_id, file.position, json(file)?])?;
     }
-    Ok(next)
+    Ok(true)
 }
 
 /// Returns `true` if a file was completely read.
-fn is_listed(db: &Connection, file: &ParsedFile) -> rusqlite::Result<bool> {
+fn is_listed(db: &Connection, file: FileRef) -> rusqlite::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM parsed_file WHERE search_id = ?1 AND file_id = ?2)";
     let file = params![file.search_id.to_string(), file.file_id.to_string()];
     db.prepare_cached(sql)?.query_row(file, |row| row.get(0))
@@ -266,27 +347,78 @@ fn is_listed(db: &Connection, file: &ParsedFile) -> rusqlite::Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use imports::parse_attempts::ReadingStatus;
     use testing::sample::search;
 
     use super::*;
     use crate::search::keys::tests::with_a_file;
 
-    #[test]
-    fn listed_file_is_not_inserted_again() {
+    /// Returns a database with a file of one study with one key.
+    fn with_a_study() -> (Connection, ParsedFile) {
         let (db, search, file) = with_a_file();
         let sql = "INSERT INTO study (source, record, study, keys) VALUES (1, 1, '', ?1)";
         db.execute(sql, [7_i64.to_le_bytes()]).unwrap();
-        let parsed = search::parsed(search, file, 0);
-        let keys = |db: &Connection| {
-            db.query_row("SELECT count(*) FROM study_key", [], |row| row.get::<_, i64>(0)).unwrap()
-        };
+        (db, search::parsed(search, file, 0))
+    }
 
-        assert_eq!(finish_some(&db, &parsed, 0).unwrap(), None);
-        assert_eq!(keys(&db), 1);
+    fn read(db: &Connection, file: &ParsedFile) -> (KeyedSource, Vec<KeyEntry>) {
+        let mut reading = KeyReading::begin(db, FileRef::new(file.search_id, file.file_id)).unwrap();
+        reading.read_some(db).unwrap();
+        (reading.source, reading.sorter.merge().unwrap().take(9).unwrap())
+    }
+
+    fn count(db: &Connection, table: &str) -> i64 {
+        db.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn listed_file_is_not_inserted_again() {
+        let (db, file) = with_a_study();
+        let (source, keys) = read(&db, &file);
+        assert!(finish_some(&db, &file, &source, &keys, true).unwrap());
+        assert_eq!((count(&db, "study_key"), count(&db, "parsed_file")), (1, 1));
 
         // They are not inserted a second time, so they stay absent.
         db.execute("DELETE FROM study_key", []).unwrap();
-        assert_eq!(finish_some(&db, &parsed, 0).unwrap(), None);
-        assert_eq!(keys(&db), 0);
+        assert!(finish_some(&db, &file, &source, &keys, true).unwrap());
+        assert_eq!(count(&db, "study_key"), 0);
+    }
+
+    #[test]
+    fn keys_of_deleted_studies_are_not_inserted() {
+        let (db, file) = with_a_study();
+        let finish = |(source, keys): &(KeyedSource, Vec<KeyEntry>)| {
+            finish_some(&db, &file, source, keys, true).unwrap()
+        };
+        let before = read(&db, &file);
+        let sql =
+            "INSERT INTO reading (search_id, file_id, begun, fence, clearing) VALUES (?1, ?2, 1, ?3, ?4)
+            ON CONFLICT DO UPDATE SET fence = excluded.fence, clearing = excluded.clearing";
+        let (search, id) = (file.search_id.to_string(), file.file_id.to_string());
+        let set =
+            |fence, is_clearing: bool| db.execute(sql, params![search, id, fence, is_clearing]).unwrap();
+        set(1, true);
+        let during = KeyReading::begin(&db, FileRef::new(file.search_id, file.file_id)).unwrap();
+        assert!(during.is_complete);
+        assert!(!finish(&before) && !finish(&(during.source, Vec::new())));
+        set(1, false);
+        assert!(!finish(&before) && !finish(&(during.source, Vec::new())));
+        assert_eq!((count(&db, "study_key"), count(&db, "parsed_file")), (0, 0));
+        assert!(finish(&read(&db, &file)));
+        assert_eq!((count(&db, "study_key"), count(&db, "parsed_file")), (1, 1));
+    }
+
+    /// Deleting a file that was refused before does not raise its fence again.
+    #[test]
+    fn keys_of_refused_file_are_not_inserted() {
+        let (db, file) = with_a_study();
+        let refused = ReadingStatus::refused("deleted", 0);
+        parse_attempts::withdraw(&db, file.search_id, file.file_id, &refused).unwrap();
+        let (source, keys) = read(&db, &file);
+        let removed = parse_attempts::remove(&db, file.search_id, file.file_id, &refused).unwrap();
+        while parse_attempts::clear_some(&db, &removed).unwrap() {}
+        assert!(finish_some(&db, &file, &source, &[KeyEntry { key: 7, record: 1 }], true).unwrap());
+        assert!(keys.is_empty());
+        assert_eq!((count(&db, "study_key"), count(&db, "parsed_file")), (0, 0));
     }
 }

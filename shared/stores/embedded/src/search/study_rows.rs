@@ -393,41 +393,85 @@ fn named(row: &Row<'_>, before: usize, fault: Fault) -> Fault {
     }
 }
 
-/// Returns the identity of the study of a row. An unreadable study matches no other; reading it reports the cause.
-fn identity(row: &Row<'_>, text: Result<Cow<'_, str>, Fault>) -> Result<Identity, Fault> {
-    let record = uint(row.get(0)?);
-    let identity = match text.and_then(|text| from_json(&text)) {
-        Ok(StoredStudy { reference, .. }) => Identity::of(record, &reference),
-        Err(fault) if fault.is_of_value() => {
-            tracing::warn!(record, error = %fault, "a study that cannot be read is compared with no other");
-            Identity { record, ..Identity::default() }
-        }
-        Err(fault) => return Err(fault),
-    };
-    Ok(Identity { is_marked: row.get(1)?, ..identity })
+/// The stored form of the identity of a study.
+pub(crate) struct StoredIdentity {
+    record: u64,
+    is_marked: bool,
+    text: Result<StoredText, Fault>,
 }
 
-/// Returns the identities of some studies of a file.
+impl StoredIdentity {
+    fn of(row: &Row<'_>) -> Result<Self, Fault> {
+        let text = match row.get(3) {
+            Ok(Some(packed)) => Ok(StoredText::Packed(packed)),
+            Ok(None) => row.get(2).map(StoredText::Text),
+            Err(error) => Err(error),
+        };
+        Ok(Self { record: uint(row.get(0)?), is_marked: row.get(1)?, text: text.map_err(Fault::from) })
+    }
+
+    fn bytes(&self) -> usize {
+        match &self.text {
+            Ok(StoredText::Text(text)) => text.len(),
+            Ok(StoredText::Packed(packed)) => packed.len(),
+            Err(_) => 0,
+        }
+    }
+
+    /// Returns the identity. An unreadable study matches no other; reading it reports the cause.
+    pub(crate) fn read(self, unpacker: &mut Unpacker) -> Result<Identity, Fault> {
+        let Self { record, is_marked, text } = self;
+        let text = text.and_then(|text| match text {
+            StoredText::Text(text) => Ok(text),
+            StoredText::Packed(packed) => unpacker.unpack(&packed).map_err(Fault::Packed),
+        });
+        let identity = match text.and_then(|text| from_json(&text)) {
+            Ok(StoredStudy { reference, .. }) => Identity::of(record, &reference),
+            Err(fault) if fault.is_of_value() => {
+                tracing::warn!(record, error = %fault, "a study that cannot be read is compared with no other");
+                Identity { record, ..Identity::default() }
+            }
+            Err(fault) => return Err(fault),
+        };
+        Ok(Identity { is_marked, ..identity })
+    }
+}
+
+/// Some stored identities.
+pub(crate) struct IdentityPage {
+    pub(crate) found: Vec<StoredIdentity>,
+    /// The number of given records that were looked up.
+    pub(crate) looked_up: usize,
+}
+
+/// Returns the stored identities of some studies of a file until their texts take the maximum number of bytes.
 pub(crate) fn identities_of(
     db: &Connection,
     search: SearchId,
     file: FileId,
     records: &[u64],
-) -> Result<Vec<Identity>, Fault> {
+    max_bytes: usize,
+) -> Result<IdentityPage, Fault> {
+    let mut page = IdentityPage { found: Vec::new(), looked_up: records.len() };
     let file = params![search.to_string(), file.to_string()];
     let seq = "SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2";
     let seq = db.prepare_cached(seq)?.query_row(file, |row| row.get(0)).optional()?;
-    let Some(source): Option<i64> = seq else { return Ok(Vec::new()) };
+    let Some(source): Option<i64> = seq else { return Ok(page) };
     let mut statement = db.prepare_cached(IDENTITY)?;
-    let (mut found, mut unpacker) = (Vec::new(), Unpacker::default());
-    for record in records {
+    let mut bytes = 0_usize;
+    for (place, record) in records.iter().enumerate() {
+        if bytes >= max_bytes {
+            page.looked_up = place;
+            break;
+        }
         let mut rows = statement.query(params![source, int(*record)])?;
         if let Some(row) = rows.next()? {
-            let text = stored_text(&mut unpacker, row, 2, 3);
-            found.push(identity(row, text)?);
+            let identity = StoredIdentity::of(row)?;
+            bytes = bytes.saturating_add(identity.bytes());
+            page.found.push(identity);
         }
     }
-    Ok(found)
+    Ok(page)
 }
 
 pub(crate) const REPEATING: &str = "SELECT source.search_id, source.file_id, mark.record FROM mark

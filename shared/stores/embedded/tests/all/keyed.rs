@@ -1,6 +1,6 @@
-//! The unshared keys of a large file are omitted.
+//! The keys of a large file: all are inserted, and unshared ones are omitted. The compared fields of long studies.
 
-use imports::{FileFence, FileRef, ParseAttempts, ReadStudies, Study, WriteStudies};
+use imports::{FileFence, FileRef, Identity, ParseAttempts, ReadStudies, Study, WriteStudies};
 use messages::StoreError;
 use references::{READER_VERSION, Reference};
 use testing::sample;
@@ -53,5 +53,55 @@ async fn unshared_keys_are_omitted_from_full_pages() -> TestResult {
     assert_eq!(of_late[0].keys.as_ref().map(Vec::len), Some(1), "another has it");
     depot.store.finish(&search::parsed(late_search, late, 0)).await?;
     assert_eq!(keys(1, 1).await?, [Some(1)]);
+    Ok(())
+}
+
+/// The keys are sorted in several parts and inserted in several transactions.
+#[tokio::test]
+async fn all_keys_of_large_file_are_inserted_once() -> TestResult {
+    const STUDIES: u32 = 120_000;
+    let depot = Depot::new();
+    let dois: Vec<String> = (0..STUDIES).map(|n| format!("{}", n % (STUDIES - 1))).collect();
+    let dois: Vec<&str> = dois.iter().map(String::as_str).collect();
+    let FileRef { search_id: search, file_id: file } = stored(&depot, &dois).await?;
+    let count = |what: &str| {
+        let sql = format!("SELECT {what} FROM study_key");
+        depot.database().query_row(&sql, [], |row| row.get::<_, u32>(0))
+    };
+    depot.store.finish(&search::parsed(search, file, 0)).await?;
+    assert_eq!((count("count(*)")?, count("count(DISTINCT key)")?), (STUDIES, STUDIES - 1));
+    assert_eq!(count("count(DISTINCT record)")?, STUDIES);
+    assert_eq!(depot.store.parsed(search).await?.len(), 1);
+    let left = std::fs::read_dir(depot.folder.path().join("objects"))?;
+    assert_eq!(left.count(), 0, "temporary files are removed");
+    Ok(())
+}
+
+/// A page of compared fields is read in several parts if its texts are long.
+#[tokio::test]
+async fn identities_of_long_studies_are_complete() -> TestResult {
+    let depot = Depot::new();
+    let (search_id, file_id) = (sample::partition(&*depot.host), search::file(&*depot.host));
+    let fence = depot.store.start(search_id, file_id, READER_VERSION).await?.fence;
+    let mut digit = 1_u64;
+    let studies: Vec<Study> = (1..=7)
+        .map(|record| {
+            let noise = std::iter::repeat_with(|| {
+                digit = digit.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+                format!("{digit:x}")
+            });
+            let reference = Reference {
+                title: format!("Study {record}"),
+                r#abstract: Some(noise.take(50_000).collect()),
+                ..Reference::default()
+            };
+            Study { reference, ..search::study(search_id, file_id, record) }
+        })
+        .collect();
+    let expected: Vec<_> = studies.iter().map(|study| Identity::of(study.record, &study.reference)).collect();
+    depot.store.store(&FileFence { search_id, file_id, fence }, studies, vec![]).await?;
+    let records = [1, 2, 3, 4, 5, 6, 7, 8];
+    let found = depot.store.identities_of(search_id, file_id, &records).await?;
+    assert!(found == expected);
     Ok(())
 }
