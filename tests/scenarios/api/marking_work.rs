@@ -175,11 +175,14 @@ fn record(n: usize, place: usize) -> String {
 
 #[tokio::test]
 async fn each_group_is_read_and_marked_once() {
-    // Copies are in other chunks than their originals.
-    let works = (0..600).map(|n| record(n % 300, n % 300));
-    let work = work_of(&works.collect::<String>()).await;
-    assert_eq!(work.marks, Vec::from_iter((1..=300).map(|n| (300 + n, n))));
-    assert_eq!((work.read, work.marked), (600, 300), "{work:?}");
+    // Copies are in other chunks than their originals, and in other pages; 500 studies are a full page.
+    for count in [300_usize, 500] {
+        let works = (0..2 * count).map(|n| record(n % count, n % count));
+        let work = work_of(&works.collect::<String>()).await;
+        let last = count as u64;
+        assert_eq!(work.marks, Vec::from_iter((1..=last).map(|n| (last + n, n))));
+        assert_eq!((work.read, work.marked), (2 * count, count), "{work:?}");
+    }
 }
 
 #[tokio::test]

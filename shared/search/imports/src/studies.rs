@@ -381,8 +381,8 @@ pub trait ReadStudies: Send + Sync {
         limit: usize,
     ) -> Result<Vec<QuarantinedRecord>, StoreError>;
 
-    /// Returns the keys of a file's studies, with paging as in [`ReadStudies::studies`]. A store may omit keys that
-    /// no other study of a completed file in the project has.
+    /// Returns the keys of a file's studies, with paging as in [`ReadStudies::studies`]. A page of fewer than `limit`
+    /// studies is the last one. A store may omit keys that no other study of a completed file in the project has.
     async fn keyed(
         &self,
         search: SearchId,

@@ -38,6 +38,7 @@ mod progress;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use futures::future::try_join;
 use imports::duplicates::{ComparedStudy, Content, Edge, Reason, Tier, compare, marks};
 use imports::{
     Candidate, CompareStudies, Decisions, FileRef, Identity, Mark, ParsedFile, Ports, ProjectId, ReadStudies,
@@ -53,7 +54,7 @@ use crate::decisions::bulk;
 
 /// The number of studies that are examined by their keys at a time. With more keys, more of them are adjacent in the
 /// store, which looks them up in order.
-const KEY_BATCH: usize = 1_000;
+const KEY_BATCH: usize = 500;
 
 /// The number of studies that are compared together.
 const COMPARE_BATCH: usize = 250;
@@ -89,6 +90,20 @@ enum Ending {
     Complete,
     /// The deadline passed, and nothing was marked.
     Interrupted,
+}
+
+/// The reason why a page of studies was not compared to its end.
+#[derive(Debug)]
+enum Stop {
+    /// The deadline passed after this record.
+    Interrupted(u64),
+    Failed(StoreError),
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error)
+    }
 }
 
 /// Marks the duplicates of projects.
@@ -180,6 +195,26 @@ impl DuplicateMarking {
         pass.store_marks().await
     }
 
+    /// Reads a page of studies of a file, and looks up their keys.
+    async fn page(&self, project: ProjectId, file: FileRef, after: u64) -> Result<KeyedPage, StoreError> {
+        let studies = self.stored.keyed(file.search_id, file.file_id, after, KEY_BATCH).await?;
+        let keys: BTreeSet<u64> =
+            studies.iter().filter_map(|study| study.keys.as_ref()).flatten().copied().collect();
+        let lookups = self.look_up(project, &Vec::from_iter(keys)).await?;
+        Ok(KeyedPage { studies, lookups })
+    }
+
+    /// Returns the studies with each of these keys.
+    async fn look_up(&self, project: ProjectId, keys: &[u64]) -> Result<StudiesByKey, StoreError> {
+        let mut lookups: StudiesByKey = keys.iter().map(|key| (*key, Vec::new())).collect();
+        for keys in keys.chunks(CALL_BATCH) {
+            for Candidate { key, at } in self.compare.sharing(project, keys, MAX_CANDIDATES_PER_KEY).await? {
+                lookups.entry(key).or_default().push(at);
+            }
+        }
+        Ok(lookups)
+    }
+
     async fn begin_pass(
         &self,
         project: ProjectId,
@@ -224,6 +259,19 @@ type ComparisonCache = HashMap<(Content, Content), Option<(Tier, Reason)>>;
 
 type StudiesByKey = BTreeMap<u64, Vec<StudyRef>>;
 
+/// Some studies of a file, and the studies that share their keys.
+#[derive(Debug, Default)]
+struct KeyedPage {
+    studies: Vec<StudyKeys>,
+    lookups: StudiesByKey,
+}
+
+impl KeyedPage {
+    fn last(&self) -> Option<u64> {
+        self.studies.last().map(|study| study.record)
+    }
+}
+
 /// The candidates of each study whose keys were looked up. The value is `true` if the two share a key that shows each
 /// of them to the other.
 type CandidatesByStudy = BTreeMap<StudyRef, BTreeMap<StudyRef, bool>>;
@@ -254,45 +302,64 @@ impl MarkingPass<'_> {
         change: Change,
         has_passed: impl Fn() -> bool + Sync,
     ) -> Result<Option<u64>, StoreError> {
-        let start = after;
-        let FileRef { search_id, file_id } = file;
-        let at = |record| StudyRef { search_id, file_id, record };
-        loop {
-            let page = self.of.stored.keyed(search_id, file_id, after, KEY_BATCH).await?;
-            let Some(last) = page.last().map(|last| last.record) else {
-                self.store_marks().await?;
-                return Ok(None);
+        let (of, project, start) = (self.of, self.project, after);
+        let interrupts = |after| after > start && has_passed();
+        let mut page = of.page(project, file, after).await?;
+        while let Some(last) = page.last() {
+            let is_last = page.studies.len() < KEY_BATCH;
+            let next = async {
+                let next =
+                    if is_last { Ok(KeyedPage::default()) } else { of.page(project, file, last).await };
+                next.map_err(Stop::Failed)
             };
-            self.recent.clear();
-            let page = page.into_iter().map(|study| (at(study.record), study));
-            let (affected, candidates) = self.affected(page, change).await?;
-            let mut affected = affected.into_iter();
-            loop {
-                let open =
-                    affected.by_ref().filter(|(at, is_forced)| self.is_open(*at, *is_forced, &candidates));
-                let together: Vec<_> = open.map(|(at, _)| at).take(COMPARE_BATCH).collect();
-                if together.is_empty() {
-                    break;
+            // The store reads the next page while this one is compared.
+            page = match try_join(next, self.mark_page(file, page, after, change, &interrupts)).await {
+                Ok((next, ())) => next,
+                Err(Stop::Failed(error)) => return Err(error),
+                Err(Stop::Interrupted(after)) => {
+                    self.store_marks().await?;
+                    return Ok(Some(after));
                 }
+            };
+            after = last;
+        }
+        self.store_marks().await?;
+        Ok(None)
+    }
+
+    /// Compares the studies of a page. `interrupts` is asked after each batch and within one, with the last record of the
+    /// previous batch.
+    async fn mark_page(
+        &mut self,
+        file: FileRef,
+        page: KeyedPage,
+        mut after: u64,
+        change: Change,
+        interrupts: &(impl Fn(u64) -> bool + Sync),
+    ) -> Result<(), Stop> {
+        let last = page.last().unwrap_or(after);
+        let (affected, candidates) = self.affected(file, page, change).await?;
+        let mut affected = affected.into_iter();
+        loop {
+            let open = affected.by_ref().filter(|(at, is_forced)| self.is_open(*at, *is_forced, &candidates));
+            let together: Vec<_> = open.map(|(at, _)| at).take(COMPARE_BATCH).collect();
+            let is_end = together.is_empty();
+            if !is_end {
                 let seeds = self.read(&together.iter().copied().collect()).await?;
-                let interrupts = || after > start && has_passed();
-                if self.mark_closure(seeds, &candidates, change, &interrupts).await? == Ending::Interrupted {
-                    self.store_marks().await?;
-                    return Ok(Some(after));
-                }
-                after = together.last().map_or(after, |last| last.record);
-                let has_passed = has_passed();
-                if has_passed || self.unstored.len() >= CALL_BATCH {
-                    self.store_marks().await?;
-                }
-                if has_passed {
-                    return Ok(Some(after));
+                let ending = self.mark_closure(seeds, &candidates, change, &|| interrupts(after)).await?;
+                if ending == Ending::Interrupted {
+                    return Err(Stop::Interrupted(after));
                 }
             }
-            after = last;
-            if has_passed() {
+            after = together.last().map_or(last, |last| last.record);
+            if interrupts(after) {
+                return Err(Stop::Interrupted(after));
+            }
+            if self.unstored.len() >= CALL_BATCH {
                 self.store_marks().await?;
-                return Ok(Some(after));
+            }
+            if is_end {
+                return Ok(());
             }
         }
     }
@@ -310,12 +377,15 @@ impl MarkingPass<'_> {
     /// The value is `true` for a study that has to be marked even without candidates.
     async fn affected(
         &mut self,
-        studies: impl Iterator<Item = (StudyRef, StudyKeys)>,
+        file: FileRef,
+        KeyedPage { studies, lookups }: KeyedPage,
         change: Change,
     ) -> Result<(BTreeMap<StudyRef, bool>, CandidatesByStudy), StoreError> {
+        let FileRef { search_id, file_id } = file;
         let (mut affected, mut candidates, mut by_key) =
             (BTreeMap::new(), CandidatesByStudy::new(), StudiesByKey::new());
-        for (at, StudyKeys { keys, is_marked, .. }) in studies {
+        for StudyKeys { record, keys, is_marked } in studies {
+            let at = StudyRef { search_id, file_id, record };
             if self.progress.as_ref().is_some_and(|progress| progress.is_settled(at)) {
                 continue;
             }
@@ -333,11 +403,13 @@ impl MarkingPass<'_> {
                 }
             }
         }
+        self.recent = RecentLookups::default();
+        self.recent.add(&lookups);
         let share = |at, other, is_mutual| {
             affected.entry(at).or_insert(false);
             *candidates.entry(at).or_default().entry(other).or_default() |= is_mutual;
         };
-        self.candidates(&by_key, share).await?;
+        self.share(&by_key, lookups, share).await?;
         Ok((affected, candidates))
     }
 
@@ -519,16 +591,22 @@ impl MarkingPass<'_> {
     async fn candidates(
         &mut self,
         by_key: &StudiesByKey,
-        mut share: impl FnMut(StudyRef, StudyRef, bool),
+        share: impl FnMut(StudyRef, StudyRef, bool),
     ) -> Result<(), StoreError> {
         let (known, new): (Vec<u64>, Vec<u64>) = by_key.keys().partition(|key| self.recent.has(**key));
-        let mut lookups = self.recent.get(&known);
-        for keys in new.chunks(CALL_BATCH) {
-            let found = self.of.compare.sharing(self.project, keys, MAX_CANDIDATES_PER_KEY).await?;
-            let found = by_lookup(found);
-            self.recent.add(keys, &found);
-            lookups.extend(found);
-        }
+        let mut lookups = self.of.look_up(self.project, &new).await?;
+        self.recent.add(&lookups);
+        lookups.extend(self.recent.get(&known));
+        self.share(by_key, lookups, share).await
+    }
+
+    /// Calls `share` like [`Self::candidates`], with the results of lookups.
+    async fn share(
+        &mut self,
+        by_key: &StudiesByKey,
+        lookups: StudiesByKey,
+        mut share: impl FnMut(StudyRef, StudyRef, bool),
+    ) -> Result<(), StoreError> {
         for (key, found) in lookups {
             let is_complete = found.len() < MAX_CANDIDATES_PER_KEY;
             let is_mutual =
@@ -580,15 +658,6 @@ impl MarkingPass<'_> {
     fn listed(&self, at: StudyRef) -> Option<&ParsedFile> {
         self.files.get(&at.search_id)?.iter().find(|file| file.file_id == at.file_id)
     }
-}
-
-/// Groups the results of lookups by key.
-fn by_lookup(found: Vec<Candidate>) -> BTreeMap<u64, Vec<StudyRef>> {
-    let mut lookups: BTreeMap<u64, Vec<StudyRef>> = BTreeMap::new();
-    for Candidate { key, at } in found {
-        lookups.entry(key).or_default().push(at);
-    }
-    lookups
 }
 
 /// Returns the result of the matching rules for two studies, from the cache if possible.

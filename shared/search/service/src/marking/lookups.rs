@@ -1,8 +1,10 @@
 //! The results of the latest lookups of keys.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use imports::StudyRef;
+
+use super::StudiesByKey;
 
 /// The maximum number of remembered keys and studies, about a megabyte.
 const MAX_REMEMBERED: usize = 20_000;
@@ -16,10 +18,6 @@ pub(super) struct RecentLookups {
 }
 
 impl RecentLookups {
-    pub(super) fn clear(&mut self) {
-        *self = Self::default();
-    }
-
     pub(super) fn has(&self, key: u64) -> bool {
         self.found.contains_key(&key)
     }
@@ -29,15 +27,14 @@ impl RecentLookups {
         keys.iter().filter_map(|key| Some((*key, self.found.get(key)?.clone()))).collect()
     }
 
-    /// Adds the result of a lookup of these keys, up to a limit.
-    pub(super) fn add(&mut self, keys: &[u64], found: &BTreeMap<u64, Vec<StudyRef>>) {
-        for key in keys {
-            let studies = found.get(key).cloned().unwrap_or_default();
+    /// Adds the results of lookups, up to a limit.
+    pub(super) fn add(&mut self, found: &StudiesByKey) {
+        for (key, studies) in found {
             self.remembered += 1 + studies.len();
             if self.remembered > MAX_REMEMBERED {
                 return;
             }
-            self.found.insert(*key, studies);
+            self.found.insert(*key, studies.clone());
         }
     }
 }
@@ -48,13 +45,12 @@ mod tests {
 
     #[test]
     fn keys_without_studies_are_cached_up_to_limit() {
+        let unknown = |keys: &[u64]| keys.iter().map(|key| (*key, Vec::new())).collect();
         let mut recent = RecentLookups::default();
-        recent.add(&[1, 2], &BTreeMap::new());
+        recent.add(&unknown(&[1, 2]));
         assert!(recent.has(1) && recent.has(2) && !recent.has(3));
         assert_eq!(recent.get(&[1, 3]), [(1, Vec::new())]);
-        recent.add(&Vec::from_iter(3..=MAX_REMEMBERED as u64 + 9), &BTreeMap::new());
+        recent.add(&unknown(&Vec::from_iter(3..=MAX_REMEMBERED as u64 + 9)));
         assert_eq!(recent.found.len(), MAX_REMEMBERED);
-        recent.clear();
-        assert!(!recent.has(1));
     }
 }
