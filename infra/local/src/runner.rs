@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use embedded::{Lock, LockError, OpenError, Settings, Store};
 use futures::future::join_all;
@@ -31,6 +31,11 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 const REMOTE_SWEEP_INTERVAL: Duration = Duration::from_secs(5);
 /// The interval between checks for background work.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(1);
+/// The wait after a step of the work in the background while long messages are handled, in durations of that step. Users
+/// wait for an import, which then loses at most a tenth of the time.
+const UPKEEP_REST: u32 = 9;
+/// The maximum of this wait, so that slow steps do not stop the work in the background.
+const MAX_UPKEEP_REST: Duration = Duration::from_secs(5);
 /// The interval between flushes of the observer.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 /// The interval between polls of an idle queue. A message sent by this process wakes the pump immediately.
@@ -328,6 +333,7 @@ where
             turn: self.turn,
             visibility: self.visibility,
             order: self.faults.shuffle.map(|seed| Mutex::new(StdRng::seed_from_u64(seed))),
+            long: AtomicUsize::new(0),
         });
         let mut workers = Workers::default();
         for (queue, consumer) in &pump.consumers.0 {
@@ -342,7 +348,7 @@ where
         }
         workers.spawn(Arc::clone(&pump).flush_observer(stopped.clone()));
         if let Some(upkeep) = &self.upkeep {
-            workers.spawn_thread("upkeep", keep_up(Arc::clone(upkeep), stopped.clone()));
+            workers.spawn_thread("upkeep", Arc::clone(&pump).keep_up(Arc::clone(upkeep), stopped.clone()));
         }
         workers.spawn(pump.sweep(Arc::clone(&self.ports.as_ref().host), stopped.clone()));
         Ok(workers)
@@ -372,18 +378,6 @@ fn is_running(stopped: &watch::Receiver<()>) -> bool {
     stopped.has_changed().is_ok()
 }
 
-/// Works in the background.
-async fn keep_up(upkeep: Arc<dyn Upkeep>, mut stopped: watch::Receiver<()>) {
-    while is_running(&stopped) {
-        let step = upkeep.step().await;
-        let is_done = !matches!(step, Ok(true));
-        log_error(step, "work in the background failed");
-        if is_done {
-            unless_stopped(&mut stopped, tokio::time::sleep(UPKEEP_INTERVAL)).await;
-        }
-    }
-}
-
 async fn unless_stopped(stopped: &mut watch::Receiver<()>, wait: impl Future<Output = ()>) {
     tokio::select! {
         () = wait => {}
@@ -411,6 +405,8 @@ struct Pump {
     turn: Duration,
     visibility: Option<Duration>,
     order: Option<Mutex<StdRng>>,
+    /// The number of workers that handle a long message.
+    long: AtomicUsize,
 }
 
 impl Pump {
@@ -435,6 +431,23 @@ impl Pump {
         while is_running(&stopped) {
             self.sweep_once(host.now()).await;
             unless_stopped(&mut stopped, tokio::time::sleep(interval)).await;
+        }
+    }
+
+    /// Works in the background.
+    async fn keep_up(self: Arc<Self>, upkeep: Arc<dyn Upkeep>, mut stopped: watch::Receiver<()>) {
+        while is_running(&stopped) {
+            let began = Instant::now();
+            let step = upkeep.step().await;
+            let is_more = matches!(step, Ok(true));
+            log_error(step, "work in the background failed");
+            let is_busy = self.long.load(Ordering::Relaxed) > 0;
+            let wait = match (is_more, is_busy) {
+                (true, true) => (began.elapsed() * UPKEEP_REST).min(MAX_UPKEEP_REST),
+                (true, false) => Duration::ZERO,
+                (false, _) => UPKEEP_INTERVAL,
+            };
+            unless_stopped(&mut stopped, tokio::time::sleep(wait)).await;
         }
     }
 
@@ -469,6 +482,7 @@ impl Pump {
         }
         // In random order, each message is its own batch, so that partitions and types mix.
         let size = if self.order.is_some() { 1 } else { consumer.spec.batch_size };
+        let _long = (is_long(consumer.spec) && !batch.is_empty()).then(|| CountedWork::begin(&self.long));
         for part in batch.chunks(size) {
             self.handle(queue, consumer, part).await?;
         }
@@ -518,6 +532,22 @@ impl Pump {
             .zip(&dispositions)
             .map(|(received, disposition)| self.source.answer(queue, &received.receipt, disposition));
         join_all(answers).await.into_iter().collect()
+    }
+}
+
+/// Work in progress, which is counted until this is dropped.
+struct CountedWork<'a>(&'a AtomicUsize);
+
+impl<'a> CountedWork<'a> {
+    fn begin(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for CountedWork<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
