@@ -15,9 +15,9 @@ pub(super) fn detect_numbered(start: &str) -> Option<Format> {
     let all: Vec<&str> = lines::all(start).filter(|line| !line.trim().is_empty()).take(MAX_LINES).collect();
     let first = all.first()?.as_bytes();
     if numbered::is_ovid(first) {
-        return Some(Format::Ovid);
+        return Some(numbered::ovid_format(all.get(1).map(|line| line.as_bytes()).unwrap_or_default()));
     }
-    if numbered::is_pubmed(first) && start.contains("PMID: ") {
+    if numbered::is_pubmed(first) && start.contains("PMID:") {
         return Some(Format::PubMedText);
     }
     let next = |is_first: fn(&[u8]) -> bool| {

@@ -93,6 +93,8 @@ pub(super) struct Accessions {
     /// The number under a tag for the accession number in any database.
     number: Option<String>,
     is_embase: bool,
+    /// `true` if the name of the database has a segment, as on Ovid.
+    has_segment: bool,
     is_pubmed: bool,
     /// A number of at least seven digits under the tag for the number of a record in any file.
     id: Option<String>,
@@ -136,6 +138,8 @@ impl Accessions {
             "db" | "dp" | "database" | "remotedatabasename" | "w" => {
                 self.is_embase |= holds(value, "embase");
                 self.is_pubmed |= resolve::is_pubmed(value);
+                // `CAB Abstracts <1990 to 2026 Week 10>`
+                self.has_segment |= value.contains(" <") && value.ends_with('>');
             }
             "pmid" | "pubmed" | "pubmedid" => {
                 keep(&mut self.pmid, pmid(number).filter(|number| !running_number(number)));
@@ -146,8 +150,12 @@ impl Accessions {
                 keep(&mut self.pmcid, pmcid(&format!("PMC{number}")));
             }
             "pui" | "u2" if pui(number).is_some() => keep(&mut self.embase[1], pui(number)),
-            "embaseaccessionid" | "embaseaccessionnumber" | "embaseid" | "embase" => self.embase(number),
-            "id" if number.starts_with("CN-") || is_apa(number) => keep(&mut self.number, accession(number)),
+            "embaseaccessionid" | "embaseaccessionnumber" | "embaseid" | "embase" => {
+                self.embase(number.strip_prefix("EMBASE ").unwrap_or(number).trim());
+            }
+            "id" if number.starts_with("CN-") || is_apa(number) || is_eric(number) => {
+                keep(&mut self.number, accession(number))
+            }
             // The key of an entry of Embase.
             "key" if number.len() > 8 => keep(&mut self.embase[1], pui(number)),
             // The portal of LILACS.
@@ -177,7 +185,7 @@ impl Accessions {
             }
             "an" | "ui" if number.starts_with("EMBASE:") => self.embase(&number["EMBASE:".len()..]),
             "an" | "ui" | "accessionnumber" | "accessionnum" | "accession" | "uniqueidentifier" | "m"
-            | "eid" | "ericnumber" | "oid" | "proquestdocumentid" => {
+            | "eid" | "ericnumber" | "oid" | "proquestdocumentid" | "centralid" => {
                 keep(&mut self.number, accession(number));
             }
             _ => {}
@@ -389,6 +397,7 @@ impl Accessions {
         match self.id.take() {
             Some(id) if self.is_pubmed && id.len() < 9 => keep(&mut self.pmid, pmid(&id)),
             Some(id) if self.is_embase && id.len() > 8 => self.embase(&id),
+            Some(id) if self.has_segment => keep(&mut self.number, Some(id)),
             _ => {}
         }
         // EBSCO writes it in a note.
@@ -482,6 +491,12 @@ fn is_apa(value: &str) -> bool {
             .bytes()
             .enumerate()
             .all(|(at, byte)| if matches!(at, 4 | 10) { byte == b'-' } else { byte.is_ascii_digit() })
+}
+
+/// Returns `true` for the form of ERIC: `EJ1251011` or `ED395726`.
+fn is_eric(value: &str) -> bool {
+    let number = value.strip_prefix("EJ").or_else(|| value.strip_prefix("ED"));
+    number.is_some_and(|number| (5..=8).contains(&number.len()) && is_digits(number))
 }
 
 /// Returns `true` for the form of the European register: `2004-001234-12`.

@@ -54,6 +54,7 @@ pub(super) fn parse(text: &str) -> Option<Citation<'_>> {
         .or_else(|| parse_pubmed(text))
         .or_else(|| parse_ovid(text))
         .or_else(|| parse_proquest(text))
+        .or_else(|| parse_chapter(text))
 }
 
 /// Parses a citation in a column for the journal, in the form of Ovid or SinoMed. The pages show that it is one.
@@ -249,7 +250,21 @@ fn parse_proquest(text: &str) -> Option<Citation<'_>> {
     };
     let (volume, issue) = numbers.split_once('.').unwrap_or((numbers, ""));
     let pages = rest.trim_start_matches(':').trim().trim_end_matches('.').trim();
-    Some(Citation { journal: journal.trim_end_matches(',').trim(), date, volume, issue, pages })
+    // The source of a chapter continues with the title of the book.
+    let is_page = !pages.contains(". ") && (pages.is_empty() || pages.contains(|c: char| c.is_ascii_digit()));
+    is_page.then(|| Citation { journal: journal.trim_end_matches(',').trim(), date, volume, issue, pages })
+}
+
+/// `Roe, Ann [Ed]. (2020). Handbook of tests. (pp. 1-20). New York: Press.` of PsycInfo on Ovid.
+fn parse_chapter(text: &str) -> Option<Citation<'_>> {
+    let (before, pages) = text.split_once(". (pp. ")?;
+    let (at, opening) = before.rmatch_indices(" (").find(|(at, opening)| {
+        bracketed(&before[at + opening.len()..], MAX_DATE)
+            .is_some_and(|(date, _)| dates::year(date).is_some())
+    })?;
+    let (date, book) = bracketed(&before[at + opening.len()..], MAX_DATE)?;
+    let (pages, _) = bracketed(pages, MAX_DATE)?;
+    Some(Citation { journal: book.strip_prefix(". ")?, date, volume: "", issue: "", pages })
 }
 
 /// Splits a text after an opening bracket into the content of the bracket and the rest. Returns `None` if the content
@@ -326,6 +341,10 @@ mod tests {
         assert_eq!(parse("第12巻の研究"), None);
         let bare = Citation { journal: "J Tests", date: "2020", ..Citation::default() };
         assert_eq!(parse("J Tests. 2020."), Some(bare));
+        let chapter = "Roe, Ann [Ed]; Doe, Carl [Ed]. (2020). Handbook of tests. (pp. 1-20). xx, 500 pp. New York: Press.";
+        let found =
+            Citation { journal: "Handbook of tests", date: "2020", pages: "1-20", ..Citation::default() };
+        assert_eq!(parse(chapter), Some(found));
         assert_eq!(parse("Journal of Tests"), None);
         assert_eq!(
             parse("Sex. 2000 people"),

@@ -73,8 +73,10 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
     }
     let mut reference = draft.finish();
     complete_from_source(&mut reference);
-    // LILACS writes the pages only there.
-    if let Some(found) = source.and_then(|source| citation::parse_source(identifiers::front(source))) {
+    // LILACS writes the pages only there, and Embase the number of the article.
+    if let Some((_, _, rest)) = source.and_then(|source| source_parts(identifiers::front(source))) {
+        complete_numbers(&mut reference, "", "", citation::article_number(rest).1);
+    } else if let Some(found) = source.and_then(|source| citation::parse_source(identifiers::front(source))) {
         complete_numbers(&mut reference, found.volume, found.issue, found.pages);
     }
     Ok(reference)

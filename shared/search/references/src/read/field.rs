@@ -121,9 +121,16 @@ impl Index {
         Self { buckets }
     }
 
-    /// Finds the rule for a name.
+    /// Finds the rule for a name, which may contain a slash: `Issue/Part`.
     pub(crate) fn find(&self, name: impl AsRef<[u8]>) -> Option<FieldName> {
-        self.find_within(None, name)
+        let name = name.as_ref();
+        match memchr::memchr(b'/', name) {
+            Some(at) => {
+                let is_whole = |entry: &&Entry| entry.named.name.as_bytes() == name;
+                self.buckets[bucket(&name[at + 1..])].iter().find(is_whole).map(|entry| entry.named)
+            }
+            None => self.find_within(None, name),
+        }
     }
 
     /// Finds the rule for an element with this parent.
@@ -157,5 +164,7 @@ mod tests {
         assert_eq!(field(Some("urls"), "url"), Some((Field::Url, 1)));
         assert_eq!(field(None, "url"), Some((Field::Url, 1)));
         assert_eq!(field(None, ""), None);
+        assert_eq!(index.find("files/url").map(|named| named.field), Some(Field::LeftOut));
+        assert_eq!(index.find("other/url"), None);
     }
 }

@@ -10,8 +10,9 @@ pub(super) fn pmid(value: &str) -> Option<String> {
     if value.starts_with("http") {
         return pmid_in_url(value);
     }
-    let label = value.get(..4).is_some_and(|label| label.eq_ignore_ascii_case("PMID"));
-    let value = if label { value[4..].trim_start_matches([':', ' ', '-']) } else { value };
+    let has = |label: &&str| value.get(..label.len()).is_some_and(|found| found.eq_ignore_ascii_case(label));
+    let label = ["PMID", "PUBMED"].into_iter().find(has);
+    let value = label.map_or(value, |label| value[label.len()..].trim_start_matches([':', ' ', '-']));
     // Ovid adds a link in brackets.
     let value = value.split_once(" [http").map_or(value, |(value, _)| value);
     let value = value.strip_suffix(".0").unwrap_or(value);

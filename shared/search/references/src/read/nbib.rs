@@ -25,7 +25,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Pages, names: &["PG"] },
     Rule { field: Field::Doi, names: &["LID", "AID", "DO"] },
     Rule { field: Field::Pmid, names: &["PMID"] },
-    Rule { field: Field::Accession, names: &["UI"] },
+    Rule { field: Field::Citation, names: &["SO"] },
+    Rule { field: Field::Accession, names: &["UI", "AN"] },
     Rule { field: Field::Database, names: &["DB"] },
     Rule { field: Field::Abstract, names: &["AB"] },
     Rule { field: Field::Keyword, names: &["OT", "MH"] },
@@ -36,8 +37,19 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 
 pub(super) fn read(text: &str) -> Draft<'_> {
     let mut draft = Draft::default();
+    let (mut source, mut has_journal) = (None, false);
     for (name, value) in labels::values(text, tag) {
-        add(&mut draft, name, value);
+        has_journal |= matches!(name, "JT" | "TA");
+        match name {
+            "SO" if source.is_none() => source = Some(value),
+            _ => add(&mut draft, name, value),
+        }
+    }
+    // PubMed repeats the other tags there; Ovid writes nothing else about the journal.
+    match source {
+        Some(source) if has_journal => draft.extra.push("SO", &entities::decode(source)),
+        Some(source) => labels::add(&mut draft, &INDEX, "SO", source),
+        None => {}
     }
     draft
 }
@@ -46,7 +58,10 @@ fn add<'a>(draft: &mut Draft<'a>, name: &'a str, value: &'a str) {
     let Some(named) = INDEX.find(name) else { return draft.extra.push(name, &entities::decode(value)) };
     match named.field {
         Field::Author | Field::ShortAuthor | Field::Editor => {
-            if let Some(name) = names::one(&entities::decode(value)) {
+            let name = entities::decode(value);
+            // `Werner, S. M. [Author, Reprint Author; E-mail: name@test.org]` of BIOSIS on Ovid.
+            let name = name.split_once(" [Author").map_or(&*name, |(name, _)| name);
+            if let Some(name) = names::one(name) {
                 draft.author(named.field, names::with_suffix(name));
             }
         }

@@ -45,13 +45,13 @@ pub(super) fn read(text: &str) -> Draft<'_> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let body = text.get(digits + 1..).unwrap_or_default();
     let mut draft = Draft::default();
-    for (field, label) in [(Field::Pmid, "PMID: "), (Field::Doi, "doi: "), (Field::Doi, "DOI: ")] {
+    for (field, label) in [(Field::Pmid, "PMID:"), (Field::Doi, "doi:"), (Field::Doi, "DOI:")] {
         for (at, _) in body.match_indices(label).take(2) {
             let value = body[at + label.len()..].split_whitespace().next().unwrap_or_default();
             add(&mut draft, field, value.trim_end_matches(['.', ';']));
         }
     }
-    if let Some((_, number)) = body.split_once("PMCID: ") {
+    if let Some((_, number)) = body.split_once("PMCID:") {
         let number = number.split_whitespace().next().unwrap_or_default();
         draft.extra.push("PMC", number.trim_end_matches(['.', ';']));
     }
@@ -122,14 +122,15 @@ fn whole(draft: &mut Draft<'_>, body: &str) {
     }
 }
 
-/// Removes the numbers of affiliations after names: `Smith J(1)(2), Doe A(1).`
+/// Removes the numbers of affiliations, and the mark of equal contributors, after names: `Smith J(#)(1)(2), Doe A(1).`
 fn without_marks(list: &str) -> String {
     let (mut out, mut rest) = (String::with_capacity(list.len()), list);
     while let Some((before, after)) = rest.split_once('(') {
         out.push_str(before);
-        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
-        rest = match after[digits..].strip_prefix(')') {
-            Some(after) if digits > 0 => after,
+        let length =
+            after.bytes().take_while(|byte| byte.is_ascii_digit() || matches!(byte, b'#' | b'*')).count();
+        rest = match after[length..].strip_prefix(')') {
+            Some(after) if length > 0 => after,
             _ => {
                 out.push('(');
                 after

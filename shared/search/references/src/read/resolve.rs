@@ -132,8 +132,10 @@ impl<'a> FieldResolver<'a> {
         if !wins || self.reference.url.is_some() {
             return Some(value);
         }
-        self.reference.url = tidy::line_of(value.text);
-        None
+        let line = tidy::line_of(value.text)?;
+        let (first, others) = first_link(&line);
+        self.reference.url = Some(first.to_owned());
+        (!others.is_empty()).then(|| Value { text: Cow::Owned(others.to_owned()), ..value })
     }
 
     /// Resolves fields that depend on several values, and adds values without a field to `left`.
@@ -189,6 +191,14 @@ fn is_month(value: &Value<'_>) -> bool {
         let date = dates::date(&value.text);
         date.year.is_none() && date.month.is_some()
     }
+}
+
+/// Splits off the first link of several, or of a link and the tags of another program behind it.
+fn first_link(line: &str) -> (&str, &str) {
+    const NEXT: [&str; 4] = [" http://", " https://", " U2 - ", " LK - "];
+    let at = NEXT.iter().filter_map(|next| line.find(next)).min();
+    let Some(at) = at.filter(|_| line.starts_with("http")) else { return (line, "") };
+    (line[..at].trim_end_matches([';', ',']), line[at..].trim_start())
 }
 
 /// Joins the first and last page to a range.

@@ -3,20 +3,22 @@
 //! A record begins at `PMID- ` or, in exports from PubMed Central, at `PMC - ` after a blank line. `PMC - ` also occurs
 //! inside records, so it begins nothing without a blank line before it. A second `PMID- ` always begins a record,
 //! because no record has two. ERIC's records have none, and begin at `OWN - `. The older form of MEDLINE, which Ovid
-//! exports, begins at `UI  - `. Outside of records any tag begins one, so that nothing is lost.
+//! exports, begins at `UI  - `. Other tagged exports of Ovid begin at `<12. >`, or at `VN  - ` without such a line. Outside of records any tag begins one, so that nothing is lost.
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
+    numbered,
     tagged::{LineRole, LineRules, OpenRecord, TaggedSplitter},
 };
 
 /// The number of bytes that determine the type of a line.
-const TAG_PREFIX: usize = MARK_LENGTH + 7;
+const TAG_PREFIX: usize = MARK_LENGTH + 16;
 
 fn kind(line: &[u8]) -> LineRole {
     match unmarked(line).get(..5) {
         Some(b"PMID-") => LineRole::Type,
-        Some(b"PMC -" | b"OWN -" | b"STAT-" | b"UI  -") => LineRole::UntypedStart,
+        _ if numbered::is_ovid(line) => LineRole::Type,
+        Some(b"PMC -" | b"OWN -" | b"STAT-" | b"UI  -" | b"VN  -") => LineRole::UntypedStart,
         Some(b"TI  -") => LineRole::Title(0),
         _ if tagged(unmarked(line)).is_some() => LineRole::Tag,
         _ => LineRole::Other,
@@ -37,6 +39,11 @@ fn tagged(line: &[u8]) -> Option<(usize, usize)> {
     known.then_some((name.len(), value))
 }
 
+/// Returns `true` for a line that begins with a tag.
+pub(crate) fn has_tag(line: &[u8]) -> bool {
+    tagged(line).is_some()
+}
+
 /// The tag of a line, and the offset of its value.
 pub(crate) fn tag(line: &str) -> Option<(&str, usize)> {
     tagged(line.as_bytes()).map(|(length, value)| (&line[..length], value))
@@ -52,7 +59,7 @@ fn begins_next(open: &OpenRecord, kind: LineRole) -> bool {
 
 /// Returns `true` if a line begins a record. The blank after the dash may be missing before a number.
 pub(crate) fn is_first_line(line: &[u8]) -> bool {
-    let starts: [&[u8]; 5] = [b"PMID-", b"PMC -", b"PMCR-", b"OWN -", b"UI  -"];
+    let starts: [&[u8]; 6] = [b"PMID-", b"PMC -", b"PMCR-", b"OWN -", b"UI  -", b"VN  -"];
     let value = starts.iter().find_map(|start| line.strip_prefix(*start));
     value.and_then(|value| value.first()).is_some_and(|next| *next == b' ' || next.is_ascii_digit())
 }
@@ -91,6 +98,15 @@ mod tests {
     fn record_without_identifier_is_found() {
         assert_eq!(records("\nOWN - ERIC\nTI  - a\n\n\nOWN - ERIC\nTI  - b\n").len(), 2);
         assert_eq!(records("page 1\nTI  - a\nAU  - b\n\nPMID- 2\n"), ["TI  - a\nAU  - b", "PMID- 2"]);
+    }
+
+    #[test]
+    fn numbered_records_of_ovid_are_found() {
+        let text = "<3001. >\nVN  - Ovid\nUI  - 1\nTI  - a\n\n<3002. >\nVN  - Ovid\nTI  - b\n";
+        let found = ["<3001. >\nVN  - Ovid\nUI  - 1\nTI  - a", "<3002. >\nVN  - Ovid\nTI  - b"];
+        assert_eq!(records(text), found);
+        let text = text.replace("<3001. >\n", "").replace("<3002. >\n", "");
+        assert_eq!(records(&text), ["VN  - Ovid\nUI  - 1\nTI  - a", "VN  - Ovid\nTI  - b"]);
     }
 
     #[test]

@@ -4,8 +4,10 @@
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
+    nbib,
     tagged::{LineRole, LineRules, OpenRecord, TaggedSplitter},
 };
+use crate::Format;
 
 /// The number of bytes that determine whether a line begins a record.
 const PREFIX: usize = MARK_LENGTH + 40;
@@ -30,10 +32,17 @@ fn front(line: &[u8]) -> &[u8] {
     unmarked(line)
 }
 
-/// Returns `true` for `<12>`, the beginning of an Ovid record.
+/// Returns `true` for `<12>` or `<12. >`, the beginning of an Ovid record.
 pub(crate) fn is_ovid(line: &[u8]) -> bool {
-    let rest = front(line).strip_prefix(b"<").and_then(after_number).and_then(|rest| rest.strip_prefix(b">"));
+    let rest = front(line).strip_prefix(b"<").and_then(after_number);
+    let rest =
+        rest.map(|rest| rest.strip_prefix(b". ").unwrap_or(rest)).and_then(|rest| rest.strip_prefix(b">"));
     rest.is_some_and(|rest| rest.trim_ascii().is_empty())
+}
+
+/// Returns the format of an Ovid record by the line below its number.
+pub(crate) fn ovid_format(next: &[u8]) -> Format {
+    if nbib::has_tag(next) { Format::Nbib } else { Format::Ovid }
 }
 
 /// Returns `true` for `Record #1 of 20`, the beginning of a Cochrane record.

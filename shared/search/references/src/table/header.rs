@@ -75,7 +75,7 @@ pub(crate) const RULES: &[Rule] = &[
         "artno", "artnumber", "articleno", "ar", "起始页", "開始ページ", "시작페이지",
     ] },
     Rule { field: Field::LastPage, names: &[
-        "endpage", "pageend", "lastpage", "endingpage", "bibliolastpage", "ep", "终止页", "終了ページ", "끝페이지",
+        "endpage", "pageend", "lastpage", "endingpage", "bibliolastpage", "otherpages", "ep", "终止页", "終了ページ", "끝페이지",
     ] },
     Rule { field: Field::Doi, names: &[
         "doi", "doidoi", "digitalobjectidentifier", "itemdoi", "doilink", "articledoi", "doiurl", "di", "do",
@@ -88,7 +88,7 @@ pub(crate) const RULES: &[Rule] = &[
         "accessionnumber", "uniqueidentifier", "ui", "an",
     ] },
     Rule { field: Field::Database, names: &[
-        "database", "databasename", "db", "databaseprovider",
+        "database", "databasename", "longdbname", "db", "databaseprovider",
     ] },
     Rule { field: Field::Citation, names: &[
         "citation", "巻号頁", "巻号ページ",

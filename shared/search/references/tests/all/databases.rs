@@ -743,3 +743,69 @@ fn identifiers_of_bibtex_exports_are_read() {
     assert_eq!(embase.embase_id.as_deref(), Some("L2007654340"));
     assert_eq!(embase.authors, ["Roe, J.", "Doe, A."]);
 }
+
+#[test]
+fn tagged_exports_of_ovid_are_read() {
+    let text = "<3001. >\nVN  - Ovid Technologies\nDB  - Embase\nUI  - 621381829\nTI  - Tests\n\
+        SO  - Journal of Tests. 12(3) (pp 100-109), 2018. Date of Publication: 01 Mar 2018.\nAU  - Roe A.\n\n\
+        <3002. >\nVN  - Ovid Technologies\nDB  - BIOSIS Previews\nAN  - PREV200400473722\n\
+        AU  - Doe, C. M. [Author, Reprint Author; E-mail: doe@test.org]\nTI  - Trials\n";
+    for text in [text.to_owned(), text.replace("<3001. >\n", "").replace("<3002. >\n", "")] {
+        let found = references(&text);
+        let first = &found[0];
+        assert_eq!(
+            (first.journal.as_deref(), first.volume.as_deref()),
+            (Some("Journal of Tests"), Some("12"))
+        );
+        assert_eq!((first.issue.as_deref(), first.pages.as_deref()), (Some("3"), Some("100-109")));
+        assert_eq!((first.year, first.embase_id.as_deref()), (Some(2018), Some("621381829")));
+        assert_eq!(
+            (found[1].title.as_str(), found[1].accession.as_deref()),
+            ("Trials", Some("PREV200400473722"))
+        );
+        assert_eq!(found[1].authors, ["Doe, C. M."]);
+        assert_eq!(found.len(), 2);
+    }
+}
+
+#[test]
+fn labels_before_identifiers_of_cochrane_are_removed() {
+    let text = "CENTRAL ID,Title,PubMed ID,Embase ID\nCN-00778158,Tests,PUBMED 21314913,EMBASE 643589775\n";
+    let found = &references(text)[0];
+    assert_eq!((found.pmid.as_deref(), found.embase_id.as_deref()), (Some("21314913"), Some("643589775")));
+    assert_eq!(found.accession.as_deref(), Some("CN-00778158"));
+}
+
+#[test]
+fn numbers_of_databases_on_ovid_are_read() {
+    let record = |database: &str, id: &str| {
+        let text =
+            format!("TY  - JOUR\nDB  - {database}\nID  - {id}\nT1  - Tests\nA1  - Hern, Matt, Ed\nER  - \n");
+        let found = references(&text).remove(0);
+        assert_eq!(found.authors, ["Hern, Matt"]);
+        found.accession
+    };
+    assert_eq!(record("ERIC <1992 to June 2024>", "EJ1251011").as_deref(), Some("EJ1251011"));
+    assert_eq!(record("CAB Abstracts <1973 to 2024>", "20203400001").as_deref(), Some("20203400001"));
+    assert_eq!(record("EndNote", "20203400001"), None);
+}
+
+#[test]
+fn first_of_several_links_is_kept() {
+    for rest in ["\nhttps://b.org/2", "; https://b.org/2", " U2  - L2029880245"] {
+        let found =
+            references(&format!("TY  - JOUR\nTI  - Tests\nUR  - http://a.org/1{rest}\nER  - \n")).remove(0);
+        assert_eq!(found.url.as_deref(), Some("http://a.org/1"), "{rest}");
+        assert!(found.extra.get("UR").is_some_and(|others| others.len() == 1), "{rest}");
+    }
+}
+
+#[test]
+fn numbers_of_articles_and_last_pages_in_tables_are_read() {
+    let embase = "Title,Source,Source title,Volume,First Page\nTests,\
+        Nature Communications (2024) 15:1 Article Number: 4063. Date of Publication: 1 Dec 2024,Nature Communications,15,\n";
+    assert_eq!(references(embase)[0].pages.as_deref(), Some("4063"));
+    let refworks = "Title Primary\tStart Page\tOther Pages\nTests\t69\t79\nTrials\t\tS105\n";
+    let pages: Vec<_> = references(refworks).into_iter().map(|found| found.pages).collect();
+    assert_eq!(pages, [Some("69-79".to_owned()), Some("S105".to_owned())]);
+}

@@ -278,3 +278,20 @@ fn ris_without_types_is_read() {
     assert_eq!((report.format, report.records, report.quarantined), (Format::Ris, 2, 0));
     assert!(read(b"T1  - a\nA1  - b\nY1  - 2020\nVL  - 1\n").is_err());
 }
+
+#[test]
+fn names_of_fields_may_contain_slash() {
+    let text = "<1>\nTitle\n  Tests\nJournal Name\n  Journal of Tests\nIssue/Part\n  3\n";
+    assert_eq!(references(text)[0].issue.as_deref(), Some("3"));
+    let text = "Reference Type:  Journal Article\nTitle: Tests\nPages: 123-129\nISBN/ISSN: 0165-0327\n";
+    assert_eq!(references(text)[0].pages.as_deref(), Some("123-129"));
+}
+
+#[test]
+fn wrapped_summary_and_marks_of_equal_contributors_are_read() {
+    let text = "1: Roe AB, Doe C. Effects of tests. J Tests. 2020 May 1;12(3):123-129. doi:\n10.5555/a. PMID:\n30000001.\n";
+    let found = &references(text)[0];
+    assert_eq!((found.pmid.as_deref(), found.doi.as_deref()), (Some("30000001"), Some("10.5555/a")));
+    let text = "1. J Tests. 2021 Jul;27(7):1-9.\n\nTests.\n\nKhoury DS(#)(1), Cromer D(#)(1)(2).\n\nText.\n\nPMID: 30000001\n";
+    assert_eq!(references(text)[0].authors, ["Khoury, DS", "Cromer, D"]);
+}

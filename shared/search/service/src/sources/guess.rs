@@ -29,8 +29,8 @@ const DATABASE_TAGS: [&str; 3] = ["DB", "remote-database-name", DATABASE];
 /// The tags for the name of the platform.
 const PLATFORM_TAGS: [&str; 3] = ["DP", "remote-database-provider", PLATFORM];
 /// Other tags and columns for the name of the database, which may also hold something else.
-const OTHER_TAGS: [&str; 7] =
-    ["%W", "%~", "DS", "Database Provider", "Source", "SrcDatabase-来源库", "Library Catalog"];
+const OTHER_TAGS: [&str; 8] =
+    ["%W", "%~", "DS", "Database Provider", "Source", "SrcDatabase-来源库", "Library Catalog", "longDBName"];
 /// The column for the database of each record, in exports of searches in several databases: those of Ovid and of the
 /// Virtual Health Library.
 const RECORD_DATABASE: &str = "Database";

@@ -109,7 +109,8 @@ fn without_numbers(value: &str) -> Option<String> {
 
 /// Removes the years of a life, or a role, from the end of a name, as catalogues of libraries write: `Roe, Ann, 1975-`.
 fn without_life(value: &str) -> Option<&str> {
-    const ROLES: [&str; 6] = ["author", "editor", "translator", "compiler", "contributor", "illustrator"];
+    const ROLES: [&str; 9] =
+        ["author", "editor", "translator", "compiler", "contributor", "illustrator", "Ed", "Eds", "Comp"];
     let (name, last) = value.rsplit_once(',')?;
     let last = last.trim().trim_end_matches('.');
     let is_year = |year: &str| year.len() == 4 && year.bytes().all(|byte| byte.is_ascii_digit());
@@ -167,9 +168,9 @@ fn remark(text: &str) -> Option<usize> {
     let inner = &front[1..front.find(close)?];
     let lower = inner.to_ascii_lowercase();
     let is_number = !inner.is_empty()
-        && inner
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || matches!(byte, b',' | b' ' | b'-' | b';' | b'X'));
+        && inner.bytes().all(|byte| {
+            byte.is_ascii_digit() || matches!(byte, b',' | b' ' | b'-' | b';' | b'X' | b'#' | b'*')
+        });
     let is_role = REMARKS.iter().any(|begins| lower.starts_with(begins))
         || lower.contains("orcid.org/")
         || matches!(&*lower, "ed" | "eds");
