@@ -154,7 +154,7 @@ impl Accessions {
                 self.embase(number.strip_prefix("EMBASE ").unwrap_or(number).trim());
             }
             "id" if number.starts_with("CN-") || is_apa(number) || is_eric(number) => {
-                keep(&mut self.number, accession(number))
+                keep(&mut self.number, accession(number));
             }
             // The key of an entry of Embase.
             "key" if number.len() > 8 => keep(&mut self.embase[1], pui(number)),
