@@ -9,8 +9,8 @@ use simulation::{
 };
 use testing::proof;
 
-/// The maximum number of schedules that a planted defect may survive. Two defects need more than 10,000.
-const MUTANT_SEEDS: u64 = 60_000;
+/// The maximum number of schedules that a planted defect may survive. One defect needs 85,000.
+const MUTANT_SEEDS: u64 = 100_000;
 /// The maximum number of planted defects that no fresh schedule of a deep run may find.
 const MAX_SURVIVORS: usize = 2;
 /// The maximum number of points that a fault may miss on every change.
