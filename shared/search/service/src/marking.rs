@@ -48,7 +48,7 @@ use messages::StoreError;
 use outbox::ReadRecords;
 use saga::MissingSetting;
 
-use self::lookups::RecentLookups;
+use self::lookups::{RecentLookups, StudiesByKey};
 use self::progress::{Closure, Progress};
 use crate::decisions::bulk;
 
@@ -256,8 +256,6 @@ struct MarkingPass<'a> {
 
 /// The result of the matching rules for two contents, the lesser one first.
 type ComparisonCache = HashMap<(Content, Content), Option<(Tier, Reason)>>;
-
-type StudiesByKey = BTreeMap<u64, Vec<StudyRef>>;
 
 /// Some studies of a file, and the studies that share their keys.
 #[derive(Debug, Default)]

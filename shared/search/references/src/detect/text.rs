@@ -2,7 +2,7 @@
 
 use crate::{
     Format,
-    split::{lines, numbered, refer, ris},
+    split::{lines, nbib, numbered, refer, ris},
 };
 
 /// The maximum number of lines that are inspected.
@@ -15,7 +15,7 @@ pub(super) fn detect_numbered(start: &str) -> Option<Format> {
     let all: Vec<&str> = lines::all(start).filter(|line| !line.trim().is_empty()).take(MAX_LINES).collect();
     let first = all.first()?.as_bytes();
     if numbered::is_ovid(first) {
-        return Some(numbered::ovid_format(all.get(1).map(|line| line.as_bytes()).unwrap_or_default()));
+        return Some(nbib::ovid_format(all.get(1).map(|line| line.as_bytes()).unwrap_or_default()));
     }
     if numbered::is_pubmed(first) && start.contains("PMID:") {
         return Some(Format::PubMedText);

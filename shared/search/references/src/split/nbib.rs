@@ -10,6 +10,7 @@ use super::{
     numbered,
     tagged::{LineRole, LineRules, OpenRecord, TaggedSplitter},
 };
+use crate::Format;
 
 /// The number of bytes that determine the type of a line.
 const TAG_PREFIX: usize = MARK_LENGTH + 16;
@@ -39,9 +40,9 @@ fn tagged(line: &[u8]) -> Option<(usize, usize)> {
     known.then_some((name.len(), value))
 }
 
-/// Returns `true` for a line that begins with a tag.
-pub(crate) fn has_tag(line: &[u8]) -> bool {
-    tagged(line).is_some()
+/// Returns the format of an Ovid record by the line below its number.
+pub(crate) fn ovid_format(next: &[u8]) -> Format {
+    if tagged(next).is_some() { Format::Nbib } else { Format::Ovid }
 }
 
 /// The tag of a line, and the offset of its value.

@@ -4,10 +4,8 @@
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
-    nbib,
     tagged::{LineRole, LineRules, OpenRecord, TaggedSplitter},
 };
-use crate::Format;
 
 /// The number of bytes that determine whether a line begins a record.
 const PREFIX: usize = MARK_LENGTH + 40;
@@ -38,11 +36,6 @@ pub(crate) fn is_ovid(line: &[u8]) -> bool {
     let rest =
         rest.map(|rest| rest.strip_prefix(b". ").unwrap_or(rest)).and_then(|rest| rest.strip_prefix(b">"));
     rest.is_some_and(|rest| rest.trim_ascii().is_empty())
-}
-
-/// Returns the format of an Ovid record by the line below its number.
-pub(crate) fn ovid_format(next: &[u8]) -> Format {
-    if nbib::has_tag(next) { Format::Nbib } else { Format::Ovid }
 }
 
 /// Returns `true` for `Record #1 of 20`, the beginning of a Cochrane record.

@@ -106,7 +106,7 @@ fn at_start(line: &[u8], after: &[u8]) -> Option<PartKind> {
     let format = match line.first()? {
         _ if noteexpress::is_type_line(line) => Some(Format::NoteExpress),
         _ if cnki::is_type_line(line) => Some(Format::CnkiText),
-        b'<' if numbered::is_ovid(line) => Some(numbered::ovid_format(next_line(after).unwrap_or_default())),
+        b'<' if numbered::is_ovid(line) => Some(nbib::ovid_format(next_line(after).unwrap_or_default())),
         b'<' => return markup(line, after),
         b'[' | b'{' => is_json(line, after).then_some(Format::Json),
         _ if line.len() <= MAX_FIRST => tagged(line, after).or_else(|| table(line, after)),

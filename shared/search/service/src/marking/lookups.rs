@@ -1,10 +1,11 @@
 //! The results of the latest lookups of keys.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use imports::StudyRef;
 
-use super::StudiesByKey;
+/// The studies with each key.
+pub(super) type StudiesByKey = BTreeMap<u64, Vec<StudyRef>>;
 
 /// The maximum number of remembered keys and studies, about a megabyte.
 const MAX_REMEMBERED: usize = 20_000;

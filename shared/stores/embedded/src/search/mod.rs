@@ -1,7 +1,7 @@
 //! The ports of the search import: studies, files, exports and progress.
 //!
-//! - `studies` (`study_rows`, `packed`), `compare` (`keys`, `key_sort`, `shared_keys`): the records of files, their keys
-//!   and marks;
+//! - `studies` (`study_rows`, `packed`), `compare` (`keys`, `file_keys`, `key_sort`, `shared_keys`): the records of files,
+//!   their keys and marks;
 //! - `words`: the index of their words;
 //! - `objects` (`object_rows`, `frames`), `upload`, `exports`, `notification`: what S3 does; `cpu_pool`: the threads
 //!   that compress;
@@ -12,6 +12,7 @@
 mod compare;
 mod cpu_pool;
 mod exports;
+mod file_keys;
 mod frames;
 mod key_sort;
 pub(crate) mod keys;
