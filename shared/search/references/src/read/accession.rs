@@ -96,7 +96,7 @@ pub(super) struct Accessions {
     /// `true` if the name of the database has a segment, as on Ovid.
     has_segment: bool,
     is_pubmed: bool,
-    /// A number of at least seven digits under the tag for the number of a record in any file.
+    /// A number of at least seven digits, or of ERIC, under the tag for the number of a record in any file.
     id: Option<String>,
     doi: Option<String>,
 }
@@ -153,7 +153,7 @@ impl Accessions {
             "embaseaccessionid" | "embaseaccessionnumber" | "embaseid" | "embase" => {
                 self.embase(number.strip_prefix("EMBASE ").unwrap_or(number).trim());
             }
-            "id" if number.starts_with("CN-") || is_apa(number) || is_eric(number) => {
+            "id" if number.starts_with("CN-") || is_apa(number) => {
                 keep(&mut self.number, accession(number));
             }
             // The key of an entry of Embase.
@@ -161,7 +161,8 @@ impl Accessions {
             // The portal of LILACS.
             "id" if number.starts_with("mdl-") => keep(&mut self.pmid, pmid(&number[4..])),
             "id" => {
-                keep(&mut self.id, accession(number).filter(|number| is_digits(number) && number.len() > 6));
+                let is_number = |number: &String| is_eric(number) || is_digits(number) && number.len() > 6;
+                keep(&mut self.id, accession(number).filter(is_number));
             }
             // `PUBMED 123,EMBASE 456` of the Cochrane Library.
             "c3" | "xr" | "pm" => self.of_databases(number),
@@ -397,7 +398,7 @@ impl Accessions {
         match self.id.take() {
             Some(id) if self.is_pubmed && id.len() < 9 => keep(&mut self.pmid, pmid(&id)),
             Some(id) if self.is_embase && id.len() > 8 => self.embase(&id),
-            Some(id) if self.has_segment => keep(&mut self.number, Some(id)),
+            Some(id) if self.has_segment || is_eric(&id) => keep(&mut self.number, Some(id)),
             _ => {}
         }
         // EBSCO writes it in a note.

@@ -249,10 +249,13 @@ fn parse_proquest(text: &str) -> Option<Citation<'_>> {
         _ => (before, ""),
     };
     let (volume, issue) = numbers.split_once('.').unwrap_or((numbers, ""));
-    let pages = rest.trim_start_matches(':').trim().trim_end_matches('.').trim();
     // The source of a chapter continues with the title of the book.
-    let is_page = !pages.contains(". ") && (pages.is_empty() || pages.contains(|c: char| c.is_ascii_digit()));
-    is_page.then(|| Citation { journal: journal.trim_end_matches(',').trim(), date, volume, issue, pages })
+    if rest.strip_prefix(". ").is_some_and(|book| !book.trim().is_empty()) {
+        return None;
+    }
+    let pages = rest.trim_start_matches(':').trim().split(". ").next().unwrap_or_default();
+    let pages = pages.trim_end_matches('.').trim();
+    Some(Citation { journal: journal.trim_end_matches(',').trim(), date, volume, issue, pages })
 }
 
 /// `Roe, Ann [Ed]. (2020). Handbook of tests. (pp. 1-20). New York: Press.` of PsycInfo on Ovid.
@@ -354,5 +357,8 @@ mod tests {
         let found =
             Citation { journal: "Handbook of tests", date: "2020", pages: "1-20", ..Citation::default() };
         assert_eq!(parse(chapter), Some(found));
+        let pages = |text| parse(text).map(|found| found.pages);
+        assert_eq!(pages("Journal of Tests 12.3 (Mar 2020): 1-20. DOI:10.5555/a"), Some("1-20"));
+        assert_eq!(pages("Journal of Tests 12.3 (Mar 2020): iii-v."), Some("iii-v"));
     }
 }

@@ -75,7 +75,8 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
     complete_from_source(&mut reference);
     // LILACS writes the pages only there, and Embase the number of the article.
     if let Some((_, _, rest)) = source.and_then(|source| source_parts(identifiers::front(source))) {
-        complete_numbers(&mut reference, "", "", citation::article_number(rest).1);
+        let (volume, issue, pages) = embase_numbers(rest);
+        complete_numbers(&mut reference, volume, issue, pages);
     } else if let Some(found) = source.and_then(|source| citation::parse_source(identifiers::front(source))) {
         complete_numbers(&mut reference, found.volume, found.issue, found.pages);
     }
@@ -245,12 +246,7 @@ pub(super) fn complete_from_source(reference: &mut Reference) {
     let Some(given) = reference.journal.take() else { return };
     let source = identifiers::front(&given);
     if let Some((journal, year, rest)) = source_parts(source) {
-        let (rest, article) = citation::article_number(rest);
-        let (numbers, pages) = rest.split_once('(').unwrap_or((rest, ""));
-        let (volume, issue) = source_numbers(numbers);
-        let pages = pages.split_once(')').map_or("", |(pages, _)| pages);
-        // `(no pagination)`
-        let pages = if pages.contains(|c: char| c.is_ascii_digit()) { pages } else { article };
+        let (volume, issue, pages) = embase_numbers(rest);
         reference.year = reference.year.or(Some(year));
         complete_numbers(reference, volume, issue, pages);
         reference.journal = Some(journal.to_owned());
@@ -265,6 +261,17 @@ pub(super) fn complete_from_source(reference: &mut Reference) {
     } else {
         reference.journal = Some(given);
     }
+}
+
+/// Splits `102:4 (253-258). Date of Publication: 25 Aug 2004` into volume, issue and pages, or the number of the article.
+fn embase_numbers(rest: &str) -> (&str, &str, &str) {
+    let (rest, article) = citation::article_number(rest);
+    let (numbers, pages) = rest.split_once('(').unwrap_or((rest, ""));
+    let (volume, issue) = source_numbers(numbers);
+    let pages = pages.split_once(')').map_or("", |(pages, _)| pages);
+    // `(no pagination)`
+    let pages = if pages.contains(|c: char| c.is_ascii_digit()) { pages } else { article };
+    (volume, issue, pages)
 }
 
 /// Splits `102:4`, `22 Supplement 3` or `35 SUPPL. 1` into volume and issue.

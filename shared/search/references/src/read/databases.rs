@@ -114,8 +114,6 @@ pub(super) const PROQUEST: &[Rule] = &[
             "Dissertation/thesis number",
             "Document feature",
             "Subfile",
-            "Section",
-            "People",
             "Full text",
         ],
     },
@@ -177,7 +175,11 @@ pub(super) fn proquest(text: &str) -> Draft<'_> {
     let body = if numbered::is_proquest(first.as_bytes()) { rest.trim_start() } else { text };
     let end =
         ["\n\n", "\r\n\r\n", "\r\r"].iter().filter_map(|gap| body.find(gap)).min().unwrap_or(body.len());
-    let (title, rest) = if proquest_label(body).is_some() { ("", body) } else { body.split_at(end) };
+    // A title may begin like a field that is only copied: `Location: a study`.
+    let is_untitled = proquest_label(body)
+        .and_then(|(name, _)| PROQUEST_INDEX.find(name))
+        .is_some_and(|named| named.field != Field::Extra);
+    let (title, rest) = if is_untitled { ("", body) } else { body.split_at(end) };
     let mut draft = Draft::default();
     draft.add(FieldName::new(Field::Title, "Title", 0), title);
     let mut has_authors = false;

@@ -24,7 +24,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Issue, names: &["IP"] },
     Rule { field: Field::Pages, names: &["PG"] },
     Rule { field: Field::Doi, names: &["LID", "AID", "DO"] },
-    Rule { field: Field::Pmid, names: &["PMID"] },
+    Rule { field: Field::Pmid, names: &["PMID", "PM"] },
     Rule { field: Field::Citation, names: &["SO"] },
     Rule { field: Field::Accession, names: &["UI", "AN"] },
     Rule { field: Field::Database, names: &["DB"] },

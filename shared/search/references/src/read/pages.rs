@@ -9,9 +9,15 @@ pub(super) fn joined(first: Option<&str>, last: Option<&str>) -> Option<String> 
     let (first, last) = (first.and_then(tidied), last.and_then(tidied));
     match (first, last) {
         (Some(first), Some(last)) if first == last || ends_in(&first, &last) => Some(first.into_owned()),
+        (Some(first), Some(last)) if begins_in(&last, &first) => Some(last.into_owned()),
         (Some(first), Some(last)) => Some([first.as_ref(), "-", &last].concat()),
         (first, last) => first.or(last).map(Cow::into_owned),
     }
+}
+
+/// Returns `true` if the last page is a range from the first page.
+fn begins_in(last: &str, first: &str) -> bool {
+    last.strip_prefix(first).is_some_and(|rest| rest.starts_with(['-', '–']) && !first.contains('-'))
 }
 
 /// Returns `true` if the first page is a range up to the last page, possibly shortened. Pages may contain hyphens:

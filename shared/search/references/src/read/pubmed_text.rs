@@ -46,13 +46,11 @@ pub(super) fn read(text: &str) -> Draft<'_> {
     let body = text.get(digits + 1..).unwrap_or_default();
     let mut draft = Draft::default();
     for (field, label) in [(Field::Pmid, "PMID:"), (Field::Doi, "doi:"), (Field::Doi, "DOI:")] {
-        for (at, _) in body.match_indices(label).take(2) {
-            let value = body[at + label.len()..].split_whitespace().next().unwrap_or_default();
+        for value in labelled(body, label).take(2) {
             add(&mut draft, field, value.trim_end_matches(['.', ';']));
         }
     }
-    if let Some((_, number)) = body.split_once("PMCID:") {
-        let number = number.split_whitespace().next().unwrap_or_default();
+    if let Some(number) = labelled(body, "PMCID:").next() {
         draft.extra.push("PMC", number.trim_end_matches(['.', ';']));
     }
     if text[digits..].starts_with(':') {
@@ -61,6 +59,14 @@ pub(super) fn read(text: &str) -> Draft<'_> {
         whole(&mut draft, body);
     }
     draft
+}
+
+/// Returns the words after a label and a blank or a line break. Citations in abstracts have no blank: `(PMID:1)`.
+fn labelled<'a>(text: &'a str, label: &'a str) -> impl Iterator<Item = &'a str> {
+    let after = text.match_indices(label).map(|(at, label)| &text[at + label.len()..]);
+    after
+        .filter(|value| value.starts_with(char::is_whitespace))
+        .filter_map(|value| value.split_whitespace().next())
 }
 
 fn add(draft: &mut Draft<'_>, field: Field, text: &str) {

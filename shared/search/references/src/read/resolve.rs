@@ -197,7 +197,9 @@ fn is_month(value: &Value<'_>) -> bool {
 fn first_link(line: &str) -> (&str, &str) {
     const NEXT: [&str; 4] = [" http://", " https://", " U2 - ", " LK - "];
     let at = NEXT.iter().filter_map(|next| line.find(next)).min();
-    let Some(at) = at.filter(|_| line.starts_with("http")) else { return (line, "") };
+    // A link to a proxy may have a blank before its target.
+    let is_end = |at: &usize| line.starts_with("http") && !line[..*at].ends_with('=');
+    let Some(at) = at.filter(is_end) else { return (line, "") };
     (line[..at].trim_end_matches([';', ',']), line[at..].trim_start())
 }
 

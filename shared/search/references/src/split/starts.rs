@@ -134,6 +134,7 @@ fn may_begin_tagged(line: &[u8]) -> bool {
             | [b'T', b'Y' | b'y', ..]
             | [b'P', b'M' | b'T', ..]
             | [b'O', b'W', ..]
+            | [b'V', b'N', ..]
             | [b'E', b'u', ..]
             | [b'F', b'N', ..]
             | [b'R', b'T' | b'e', ..]
@@ -258,7 +259,7 @@ fn is_scopus(after: &[u8]) -> bool {
     lines.next().is_some_and(|line| line.starts_with(b"EXPORT DATE")) && lines.next().is_some_and(is_bibtex)
 }
 
-/// Returns `true` for lines that begin a record of PubMed, PubMed Central or ERIC.
+/// Returns `true` for lines that begin a record of PubMed, PubMed Central, ERIC or Ovid.
 fn is_nbib(line: &[u8]) -> bool {
     let number = |text: &[u8]| {
         let text = text.trim_ascii();
@@ -269,6 +270,7 @@ fn is_nbib(line: &[u8]) -> bool {
             Some(b"PMID-") => number(&line[5..]),
             Some(b"PMC -") => line[5..].trim_ascii().strip_prefix(b"PMC").is_some_and(number),
             Some(b"OWN -") => true,
+            Some(b"VN  -") => line[5..].trim_ascii().starts_with(b"Ovid"),
             _ => false,
         }
 }

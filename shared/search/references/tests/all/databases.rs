@@ -788,6 +788,12 @@ fn numbers_of_databases_on_ovid_are_read() {
     assert_eq!(record("ERIC <1992 to June 2024>", "EJ1251011").as_deref(), Some("EJ1251011"));
     assert_eq!(record("CAB Abstracts <1973 to 2024>", "20203400001").as_deref(), Some("20203400001"));
     assert_eq!(record("EndNote", "20203400001"), None);
+    for (name, kept) in [("Harris, Jr., Ed", "Harris, Jr., Ed"), ("Roe, Ann, Eds.", "Roe, Ann")] {
+        let found = references(&format!("TY  - JOUR\nTI  - Tests\nAU  - {name}\nER  - \n"));
+        assert_eq!(found[0].authors, [kept]);
+    }
+    let text = "TY  - JOUR\nTI  - Tests\nID  - ED12345\nAN  - EJ999999\nER  - \n";
+    assert_eq!(references(text)[0].accession.as_deref(), Some("EJ999999"));
 }
 
 #[test]
@@ -798,6 +804,9 @@ fn first_of_several_links_is_kept() {
         assert_eq!(found.url.as_deref(), Some("http://a.org/1"), "{rest}");
         assert!(found.extra.get("UR").is_some_and(|others| others.len() == 1), "{rest}");
     }
+    let proxy = "https://proxy.org/login?url= https://b.org/2";
+    let found = references(&format!("TY  - JOUR\nTI  - Tests\nUR  - {proxy}\nER  - \n")).remove(0);
+    assert_eq!(found.url.as_deref(), Some(proxy));
 }
 
 #[test]
@@ -805,7 +814,16 @@ fn numbers_of_articles_and_last_pages_in_tables_are_read() {
     let embase = "Title,Source,Source title,Volume,First Page\nTests,\
         Nature Communications (2024) 15:1 Article Number: 4063. Date of Publication: 1 Dec 2024,Nature Communications,15,\n";
     assert_eq!(references(embase)[0].pages.as_deref(), Some("4063"));
-    let refworks = "Title Primary\tStart Page\tOther Pages\nTests\t69\t79\nTrials\t\tS105\n";
-    let pages: Vec<_> = references(refworks).into_iter().map(|found| found.pages).collect();
-    assert_eq!(pages, [Some("69-79".to_owned()), Some("S105".to_owned())]);
+    let refworks =
+        "Title Primary\tStart Page\tOther Pages\nTests\t69\t79\nTrials\t\tS105\nOthers\t69\t69-79\n";
+    let pages: Vec<_> = references(refworks).into_iter().filter_map(|found| found.pages).collect();
+    assert_eq!(pages, ["69-79", "S105", "69-79"]);
+}
+
+#[test]
+fn tagged_export_of_ovid_follows_other_records() {
+    let text = "TY  - JOUR\nTI  - First\nER  - \n\nVN  - Ovid Technologies\nPM  - 30000001 [https://www.ncbi.nlm.nih.gov]\nTI  - Second\n";
+    let found = references(text);
+    assert_eq!(found.iter().map(|found| &*found.title).collect::<Vec<_>>(), ["First", "Second"]);
+    assert_eq!(found[1].pmid.as_deref(), Some("30000001"));
 }

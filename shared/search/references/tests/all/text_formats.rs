@@ -295,3 +295,16 @@ fn wrapped_summary_and_marks_of_equal_contributors_are_read() {
     let text = "1. J Tests. 2021 Jul;27(7):1-9.\n\nTests.\n\nKhoury DS(#)(1), Cromer D(#)(1)(2).\n\nText.\n\nPMID: 30000001\n";
     assert_eq!(references(text)[0].authors, ["Khoury, DS", "Cromer, D"]);
 }
+
+#[test]
+fn cited_identifiers_in_abstract_are_not_those_of_record() {
+    let text = "1. J Tests. 2021 Jul;27(7):1-9.\n\nTests.\n\nRoe A(1).\n\nAs before (PMID:22222222, doi:10.5555/b).\n\nPMID: 30000001\n";
+    let found = &references(text)[0];
+    assert_eq!((found.pmid.as_deref(), found.doi.as_deref()), (Some("30000001"), None));
+}
+
+#[test]
+fn title_of_proquest_may_begin_like_a_field() {
+    let text = "____________\n\nDocument 1 of 1\n\nLocation: a study of places\n\nAuthor: Roe, Ann\n\nPublication title: J Tests\n";
+    assert_eq!(references(text)[0].title, "Location: a study of places");
+}

@@ -109,14 +109,19 @@ fn without_numbers(value: &str) -> Option<String> {
 
 /// Removes the years of a life, or a role, from the end of a name, as catalogues of libraries write: `Roe, Ann, 1975-`.
 fn without_life(value: &str) -> Option<&str> {
-    const ROLES: [&str; 9] =
-        ["author", "editor", "translator", "compiler", "contributor", "illustrator", "Ed", "Eds", "Comp"];
+    const ROLES: [&str; 6] = ["author", "editor", "translator", "compiler", "contributor", "illustrator"];
+    /// Short forms, which may also be given names.
+    const SHORT_ROLES: [&str; 3] = ["Ed", "Eds", "Comp"];
     let (name, last) = value.rsplit_once(',')?;
     let last = last.trim().trim_end_matches('.');
     let is_year = |year: &str| year.len() == 4 && year.bytes().all(|byte| byte.is_ascii_digit());
     let is_life =
         last.split_once('-').is_some_and(|(born, died)| is_year(born) && (died.is_empty() || is_year(died)));
-    let is_added = (is_life || ROLES.contains(&last)) && name.contains(',');
+    let is_short_role = || {
+        let given = name.split_once(',').map(|(_, given)| given.trim());
+        SHORT_ROLES.contains(&last) && given.is_some_and(|given| !given.contains(',') && !is_suffix(given))
+    };
+    let is_added = (is_life || ROLES.contains(&last)) && name.contains(',') || is_short_role();
     is_added.then(|| name.trim_end())
 }
 
