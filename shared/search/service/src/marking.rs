@@ -306,13 +306,16 @@ impl MarkingPass<'_> {
         while let Some(last) = page.last() {
             let is_last = page.studies.len() < KEY_BATCH;
             let next = async {
-                let next =
-                    if is_last { Ok(KeyedPage::default()) } else { of.page(project, file, last).await };
-                next.map_err(Stop::Failed)
+                // An error waits until this page is compared.
+                Ok(if is_last { Ok(KeyedPage::default()) } else { of.page(project, file, last).await })
             };
             // The store reads the next page while this one is compared.
             page = match try_join(next, self.mark_page(file, page, after, change, &interrupts)).await {
-                Ok((next, ())) => next,
+                Ok((Ok(next), ())) => next,
+                Ok((Err(error), ())) => {
+                    self.store_marks().await?;
+                    return Err(error);
+                }
                 Err(Stop::Failed(error)) => return Err(error),
                 Err(Stop::Interrupted(after)) => {
                     self.store_marks().await?;

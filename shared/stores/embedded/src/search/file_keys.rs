@@ -101,19 +101,19 @@ mod tests {
             let sql = "INSERT INTO study (source, record, study, keys) VALUES (1, ?1, '', ?2)";
             db.execute(sql, params![record + 1, keys]).unwrap();
         }
+        expected.sort_unstable();
+        expected.dedup();
         for part in [3, 100] {
+            db.execute("DELETE FROM study_key", []).unwrap();
             let KeyReading { source, sorter, .. } = read(&db, FileRef::new(search, file));
             let mut keys = sorter.merge().unwrap();
             while !keys.is_empty() {
                 source.insert(&db, &keys.take(part).unwrap()).unwrap();
             }
+            let mut found = db.prepare("SELECT key, record - 1 FROM study_key ORDER BY 1, 2").unwrap();
+            let found = found.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+            let found = found.collect::<rusqlite::Result<Vec<(i64, i64)>>>().unwrap();
+            assert_eq!(found, expected, "{part}");
         }
-        let mut found = db.prepare("SELECT key, record - 1 FROM study_key").unwrap();
-        let found = found.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
-        let mut found = found.collect::<rusqlite::Result<Vec<(i64, i64)>>>().unwrap();
-        expected.sort_unstable();
-        expected.dedup();
-        found.sort_unstable();
-        assert_eq!(found, expected);
     }
 }
