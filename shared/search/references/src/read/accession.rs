@@ -150,9 +150,7 @@ impl Accessions {
                 keep(&mut self.pmcid, pmcid(&format!("PMC{number}")));
             }
             "pui" | "u2" if pui(number).is_some() => keep(&mut self.embase[1], pui(number)),
-            "embaseaccessionid" | "embaseaccessionnumber" | "embaseid" | "embase" => {
-                self.embase(number.strip_prefix("EMBASE ").unwrap_or(number).trim());
-            }
+            "embaseaccessionid" | "embaseaccessionnumber" | "embaseid" | "embase" => self.embase(number),
             "id" if number.starts_with("CN-") || is_apa(number) => {
                 keep(&mut self.number, accession(number));
             }
@@ -184,7 +182,7 @@ impl Accessions {
                     self.trials.rotate_left(others);
                 }
             }
-            "an" | "ui" if number.starts_with("EMBASE:") => self.embase(&number["EMBASE:".len()..]),
+            "an" | "ui" if number.starts_with("EMBASE:") => self.embase(number),
             "an" | "ui" | "accessionnumber" | "accessionnum" | "accession" | "uniqueidentifier" | "m"
             | "eid" | "ericnumber" | "oid" | "proquestdocumentid" | "centralid" => {
                 keep(&mut self.number, accession(number));
@@ -331,8 +329,9 @@ impl Accessions {
         self.trials_in(note);
     }
 
-    /// A number of Embase: digits, or the identifier of embase.com.
+    /// A number of Embase after any label: digits, or the identifier of embase.com.
     fn embase(&mut self, value: &str) {
+        let value = value.strip_prefix("EMBASE").map_or(value, |value| value.trim_start_matches([':', ' ']));
         let slot = usize::from(value.starts_with(['L', 'l']));
         let found = if slot == 1 { pui(value) } else { accession(value).filter(|number| is_digits(number)) };
         keep(&mut self.embase[slot], found);

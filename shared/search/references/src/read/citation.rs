@@ -261,11 +261,9 @@ fn parse_proquest(text: &str) -> Option<Citation<'_>> {
 /// `Roe, Ann [Ed]. (2020). Handbook of tests. (pp. 1-20). New York: Press.` of PsycInfo on Ovid.
 fn parse_chapter(text: &str) -> Option<Citation<'_>> {
     let (before, pages) = text.split_once(". (pp. ")?;
-    let (at, opening) = before.rmatch_indices(" (").find(|(at, opening)| {
-        bracketed(&before[at + opening.len()..], MAX_DATE)
-            .is_some_and(|(date, _)| dates::year(date).is_some())
+    let (date, book) = before.rmatch_indices(" (").find_map(|(at, opening)| {
+        bracketed(&before[at + opening.len()..], MAX_DATE).filter(|(date, _)| dates::year(date).is_some())
     })?;
-    let (date, book) = bracketed(&before[at + opening.len()..], MAX_DATE)?;
     let (pages, _) = bracketed(pages, MAX_DATE)?;
     Some(Citation { journal: book.strip_prefix(". ")?, date, volume: "", issue: "", pages })
 }

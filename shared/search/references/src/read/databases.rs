@@ -160,13 +160,7 @@ fn without_stop(list: &str) -> &str {
 }
 
 pub(super) fn cochrane(text: &str) -> Draft<'_> {
-    let mut draft = Draft::default();
-    for (name, value) in labels::values(text, cochrane_label) {
-        // The database precedes the number: `PM: PUBMED 123`.
-        let number = value.strip_prefix("PUBMED ").filter(|_| name == "PM").unwrap_or(value);
-        labels::add(&mut draft, &COCHRANE_INDEX, name, number);
-    }
-    draft
+    labels::read(text, cochrane_label, &COCHRANE_INDEX)
 }
 
 pub(super) fn proquest(text: &str) -> Draft<'_> {

@@ -3,7 +3,8 @@
 //! A record begins at `PMID- ` or, in exports from PubMed Central, at `PMC - ` after a blank line. `PMC - ` also occurs
 //! inside records, so it begins nothing without a blank line before it. A second `PMID- ` always begins a record,
 //! because no record has two. ERIC's records have none, and begin at `OWN - `. The older form of MEDLINE, which Ovid
-//! exports, begins at `UI  - `. Other tagged exports of Ovid begin at `<12. >`, or at `VN  - ` without such a line. Outside of records any tag begins one, so that nothing is lost.
+//! exports, begins at `UI  - `. Other tagged exports of Ovid begin at `<12. >`, or at `VN  - ` without such a line.
+//! Outside of records any tag begins one, so that nothing is lost.
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
@@ -18,10 +19,10 @@ const TAG_PREFIX: usize = MARK_LENGTH + 16;
 fn kind(line: &[u8]) -> LineRole {
     match unmarked(line).get(..5) {
         Some(b"PMID-") => LineRole::Type,
-        _ if numbered::is_ovid(line) => LineRole::Type,
         Some(b"PMC -" | b"OWN -" | b"STAT-" | b"UI  -" | b"VN  -") => LineRole::UntypedStart,
         Some(b"TI  -") => LineRole::Title(0),
         _ if tagged(unmarked(line)).is_some() => LineRole::Tag,
+        _ if numbered::is_ovid(line) => LineRole::Type,
         _ => LineRole::Other,
     }
 }
