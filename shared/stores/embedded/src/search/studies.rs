@@ -105,18 +105,18 @@ impl WriteStudies for Store {
                 let is_held = finish_some(db, &file, &source, &part, is_last)?;
                 Ok((is_held, shared_keys::project(db, of)?))
             };
+            if is_last {
+                let (is_held, project) = self.change(Call::StudiesFinish, doing.clone(), work).await?;
+                if !is_held {
+                    return Err(FileFence::overtaken(doing));
+                }
+                break project;
+            }
             // Other writes run in between.
             let next = cpu_pool::begin(move || next_part(left));
-            let (is_held, project) = if is_last {
-                self.change(Call::StudiesFinish, doing.clone(), work).await?
-            } else {
-                self.change_in_passing(Call::StudiesFinish, doing.clone(), work).await?
-            };
+            let (is_held, _) = self.change_in_passing(Call::StudiesFinish, doing.clone(), work).await?;
             if !is_held {
                 return Err(FileFence::overtaken(doing));
-            }
-            if is_last {
-                break project;
             }
             keys = next.await.flatten().map_err(failed)?;
         };

@@ -454,9 +454,8 @@ pub(crate) fn identities_of(
 ) -> Result<IdentityPage, Fault> {
     let mut page = IdentityPage { found: Vec::new(), looked_up: records.len() };
     let file = params![search.to_string(), file.to_string()];
-    let seq = "SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2";
-    let seq = db.prepare_cached(seq)?.query_row(file, |row| row.get(0)).optional()?;
-    let Some(source): Option<i64> = seq else { return Ok(page) };
+    let source = db.prepare_cached(SOURCE)?.query_row(file, |row| row.get(0)).optional()?;
+    let Some(source): Option<i64> = source else { return Ok(page) };
     let mut statement = db.prepare_cached(IDENTITY)?;
     let mut bytes = 0_usize;
     for (place, record) in records.iter().enumerate() {
