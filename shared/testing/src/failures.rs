@@ -20,12 +20,21 @@ pub struct Ports<'a> {
     pub store: &'a dyn KeepFailures,
     /// Ids and time.
     pub host: &'a dyn Host,
-    /// Makes the stored data of a failure unreadable, bypassing the ports.
+    /// Makes the data of a stored value unreadable, bypassing the ports.
     pub damage: &'a Damage<'a>,
 }
 
-/// Makes the stored data of a failure unreadable.
-pub type Damage<'a> = dyn Fn(FailureId) -> BoxFuture<'a, CheckResult> + Send + Sync + 'a;
+/// Makes the data of a stored value unreadable.
+pub type Damage<'a> = dyn Fn(Stored) -> BoxFuture<'a, CheckResult> + Send + Sync + 'a;
+
+/// A stored value.
+#[derive(Debug, Clone, Copy)]
+pub enum Stored {
+    /// A failure.
+    Failure(FailureId),
+    /// An operation.
+    Operation(OperationId),
+}
 
 /// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> CheckResult {
@@ -38,6 +47,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     unreadable_failure_does_not_hide_others(ports).await?;
     only_one_operation_runs(ports).await?;
     operation_change_requires_the_read_revision(ports).await?;
+    unreadable_operation_does_not_hide_others(ports).await?;
     audit_log_starts_with_the_latest(ports).await
 }
 
@@ -217,7 +227,7 @@ pub async fn unreadable_failure_does_not_hide_others(ports: &Ports<'_>) -> Check
         stored(ports, at(failure, seconds)).await
     };
     let (latest, damaged, earliest) = (create(3).await?, create(2).await?, create(1).await?);
-    (ports.damage)(damaged.id).await?;
+    (ports.damage)(Stored::Failure(damaged.id)).await?;
     let open = Selection { partition: Some(partition), ..Selection::of(FailureStatus::Open) };
     let ids = BTreeSet::from([latest.id, damaged.id, earliest.id]);
     for selection in [
@@ -285,6 +295,25 @@ pub async fn operation_change_requires_the_read_revision(ports: &Ports<'_>) -> C
     assert!(!ports.store.advance(1, &watching).await?, "it has changed");
     assert_eq!(ports.store.running().await?.as_ref(), Some(&watching));
     end(ports, &watching).await
+}
+
+/// A list skips it, and still has as many operations as wanted. A read by its id returns the error.
+pub async fn unreadable_operation_does_not_hide_others(ports: &Ports<'_>) -> CheckResult {
+    let now = sample::later(sample::now(ports.host), 3_600);
+    let mut ids = Vec::new();
+    for seconds in 0..4 {
+        let operation = operation(ports.host, sample::later(now, seconds));
+        assert!(ports.store.advance(0, &operation).await?);
+        end(ports, &operation).await?;
+        ids.insert(0, operation.id);
+    }
+    let damaged = ids.remove(1);
+    (ports.damage)(Stored::Operation(damaged)).await?;
+    let latest = ports.store.operations(3).await?;
+    assert_eq!(latest.iter().map(|operation| operation.id).collect::<Vec<_>>(), ids);
+    assert!(ports.store.operation(damaged).await.is_err(), "it is not absent");
+    assert_eq!(ports.store.running().await?, None, "it has ended");
+    Ok(())
 }
 
 async fn end(ports: &Ports<'_>, operation: &Operation) -> CheckResult {

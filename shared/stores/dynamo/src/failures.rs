@@ -73,16 +73,13 @@ fn decode(stored: &Item, doing: &str) -> Result<Option<Failure>, StoreError> {
     Ok(Some(Failure { revision: readable(revision(stored), doing)?, ..failure }))
 }
 
-/// Returns a failure of a list. An unreadable item is logged and skipped, so that it does not hide the others.
-fn listed(stored: &Item, doing: &str) -> Option<Failure> {
-    match decode(stored, doing) {
-        Ok(failure) => failure,
-        Err(error) => {
-            let (key, error) = (item::str_of(stored, KEY).unwrap_or_default(), error.chain());
-            tracing::error!(key, error, "a failure cannot be read and is not listed");
-            None
-        }
-    }
+/// Returns a value of a list. An unreadable item is logged and skipped, so that it does not hide the others.
+pub(crate) fn listed<T>(stored: &Item, read: Result<Option<T>, StoreError>) -> Option<T> {
+    read.unwrap_or_else(|error| {
+        let (key, error) = (item::str_of(stored, KEY).unwrap_or_default(), error.chain());
+        tracing::error!(key, error, "a stored value cannot be read and is not listed");
+        None
+    })
 }
 
 impl Dynamo {
@@ -111,7 +108,8 @@ impl Dynamo {
 
     async fn select_by_ids(&self, selection: &Selection, doing: &str) -> Result<Vec<Failure>, StoreError> {
         let items = self.get_many(selection.ids.iter().map(|id| key(*id)), doing).await?;
-        let mut found: Vec<Failure> = items.values().filter_map(|item| listed(item, doing)).collect();
+        let mut found: Vec<Failure> =
+            items.values().filter_map(|item| listed(item, decode(item, doing))).collect();
         found.retain(|failure| selection.has(failure));
         found.sort_by_key(|failure| std::cmp::Reverse((failure.last_seen, failure.id)));
         Ok(found)
@@ -161,7 +159,8 @@ impl KeepFailures for Dynamo {
         let range = until.map_or_else(Range::all, |until| Range::all().until(until));
         let range =
             after.map_or(range.clone(), |after| range.before(&position(after.last_seen, after.id.as_uuid())));
-        let read = |item: &Item| Ok(listed(item, doing).filter(|failure| selection.has(failure)));
+        let read =
+            |item: &Item| Ok(listed(item, decode(item, doing)).filter(|failure| selection.has(failure)));
         self.items(&scan, range, limit, doing, read).await
     }
 

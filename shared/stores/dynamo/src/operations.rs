@@ -8,7 +8,7 @@ use messages::StoreError;
 use saga::failures::{AuditEntry, Operation, OperationId};
 
 use crate::Dynamo;
-use crate::failures::revision;
+use crate::failures::{listed, revision};
 use crate::item::{self, Item, number, readable, text};
 use crate::listing::{Range, Scan};
 use crate::names::attributes::{CONTENT, OPERATION, REVISION};
@@ -57,7 +57,8 @@ impl Dynamo {
     pub(crate) async fn latest_operations(&self, limit: usize) -> Result<Vec<Operation>, StoreError> {
         let doing = "listing operations";
         let scan = Scan { index: TIME, partitions: vec![OPERATIONS.to_owned()], descending: true };
-        self.items(&scan, Range::all(), limit, doing, |item| decode(item, doing).map(Some)).await
+        let read = |item: &Item| Ok(listed(item, decode(item, doing).map(Some)));
+        self.items(&scan, Range::all(), limit, doing, read).await
     }
 
     pub(crate) async fn running_operation(&self) -> Result<Option<Operation>, StoreError> {
@@ -111,8 +112,8 @@ impl Dynamo {
     pub(crate) async fn latest_acts(&self, limit: usize) -> Result<Vec<AuditEntry>, StoreError> {
         let doing = "reading audit entries";
         let scan = Scan { index: TIME, partitions: vec![ACTS.to_owned()], descending: true };
-        self.items(&scan, Range::all(), limit, doing, |item| item::from_json(item, CONTENT, doing).map(Some))
-            .await
+        let read = |item: &Item| Ok(listed(item, item::from_json(item, CONTENT, doing).map(Some)));
+        self.items(&scan, Range::all(), limit, doing, read).await
     }
 }
 

@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use messages::StoreError;
-use rusqlite::{Connection, ErrorCode, OptionalExtension, Params, named_params, params};
+use rusqlite::types::Value;
+use rusqlite::{Connection, ErrorCode, Params, Row, Rows, named_params, params};
 use saga::KeepFailures;
 use saga::failures::store::MAX_GROUPS;
 use saga::failures::{
@@ -47,19 +48,20 @@ impl KeepFailures for Store {
     }
 
     async fn operation(&self, id: OperationId) -> Result<Option<Operation>, StoreError> {
-        let work = move |db: &Connection| {
-            Ok(operations(db, "SELECT * FROM operation WHERE id = ?1", [id.to_string()])?.pop())
-        };
+        let work =
+            move |db: &Connection| operation(db, "SELECT * FROM operation WHERE id = ?1", [id.to_string()]);
         self.look(Call::OperationsRead, format!("reading operation {id}"), work).await
     }
 
     async fn operations(&self, max: usize) -> Result<Vec<Operation>, StoreError> {
-        let work = move |db: &Connection| operations(db, LATEST, [limit(max)]);
+        let work = move |db: &Connection| {
+            listed(&mut db.prepare_cached(LATEST)?.query([])?, max, "an operation", read_operation)
+        };
         self.look(Call::OperationsRead, "listing operations".to_owned(), work).await
     }
 
     async fn running(&self) -> Result<Option<Operation>, StoreError> {
-        let work = |db: &Connection| Ok(operations(db, RUNNING, [])?.pop());
+        let work = |db: &Connection| operation(db, RUNNING, []);
         self.look(Call::OperationsRead, "looking for an operation that is running".to_owned(), work).await
     }
 
@@ -81,24 +83,48 @@ impl KeepFailures for Store {
 
     async fn acts(&self, max: usize) -> Result<Vec<AuditEntry>, StoreError> {
         let work = move |db: &Connection| {
-            let mut statement = db.prepare_cached("SELECT act FROM act ORDER BY seq DESC LIMIT ?1")?;
-            let texts = statement.query_map([limit(max)], |row| row.get::<_, String>(0))?;
-            texts.map(|text| from_json(&text?)).collect()
+            let mut statement = db.prepare_cached("SELECT seq AS id, act FROM act ORDER BY seq DESC")?;
+            listed(&mut statement.query([])?, max, "an audit entry", |row| {
+                from_json(&row.get::<_, String>("act")?)
+            })
         };
         self.look(Call::ActsRead, "reading audit entries".to_owned(), work).await
     }
 }
 
 fn one(db: &Connection, id: FailureId) -> Result<Option<Failure>, Fault> {
-    let stored = db
-        .prepare_cached("SELECT revision, failure FROM failure WHERE id = ?1")?
-        .query_row([id.to_string()], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))
-        .optional()?;
-    stored.map(|(revision, text)| read(revision, &text)).transpose()
+    let mut statement = db.prepare_cached("SELECT revision, failure FROM failure WHERE id = ?1")?;
+    statement.query([id.to_string()])?.next()?.map(read_failure).transpose()
 }
 
-fn read(revision: i64, text: &str) -> Result<Failure, Fault> {
-    Ok(Failure { revision: uint(revision), ..from_json(text)? })
+fn read_failure(row: &Row<'_>) -> Result<Failure, Fault> {
+    let failure = from_json(&row.get::<_, String>("failure")?)?;
+    Ok(Failure { revision: uint(row.get("revision")?), ..failure })
+}
+
+/// Returns the first `max` values that can be read. The order of each list is that of an index, so no more rows are
+/// read than needed. A limit in the statement would count unreadable rows too, and a page would look like the last
+/// one.
+fn listed<T>(
+    rows: &mut Rows<'_>,
+    max: usize,
+    what: &'static str,
+    read: impl Fn(&Row<'_>) -> Result<T, Fault>,
+) -> Result<Vec<T>, Fault> {
+    let mut found = Vec::new();
+    while found.len() < max
+        && let Some(row) = rows.next()?
+    {
+        match read(row) {
+            Ok(value) => found.push(value),
+            Err(fault) if fault.is_of_value() => {
+                let id: Value = row.get("id")?;
+                tracing::error!(what, ?id, error = %fault, "a stored value cannot be read and is not listed");
+            }
+            Err(fault) => return Err(fault),
+        }
+    }
+    Ok(found)
 }
 
 fn change(db: &Connection, Change { id, revision, next }: &Change) -> Result<bool, Fault> {
@@ -212,22 +238,7 @@ fn select(
         ":last_seen": last_seen,
         ":id": id,
     })?;
-    let mut found = Vec::new();
-    // The index has the order of the list, so no more rows are read than needed. A limit in the statement would count
-    // unreadable failures too, and the page would look like the last one.
-    while found.len() < max
-        && let Some(row) = rows.next()?
-    {
-        match read(row.get("revision")?, &row.get::<_, String>("failure")?) {
-            Ok(failure) => found.push(failure),
-            Err(fault) if fault.is_of_value() => {
-                let failure_id: String = row.get("id")?;
-                tracing::error!(failure_id, error = %fault, "a failure cannot be read and is not listed");
-            }
-            Err(fault) => return Err(fault),
-        }
-    }
-    Ok(found)
+    listed(&mut rows, max, "a failure", read_failure)
 }
 
 fn groups(db: &Connection, selection: &Selection) -> Result<Vec<CauseGroup>, Fault> {
@@ -257,17 +268,15 @@ fn groups(db: &Connection, selection: &Selection) -> Result<Vec<CauseGroup>, Fau
 }
 
 pub(crate) const RUNNING: &str = "SELECT * FROM operation WHERE expires_at IS NULL";
-const LATEST: &str = "SELECT * FROM operation ORDER BY begun_at DESC LIMIT ?1";
+const LATEST: &str = "SELECT * FROM operation ORDER BY begun_at DESC";
 
-fn operations(db: &Connection, sql: &str, params: impl Params) -> Result<Vec<Operation>, Fault> {
-    let mut statement = db.prepare_cached(sql)?;
-    let mut rows = statement.query(params)?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        let operation = from_json::<Operation>(&row.get::<_, String>("operation")?)?;
-        found.push(Operation { revision: uint(row.get("revision")?), ..operation });
-    }
-    Ok(found)
+fn operation(db: &Connection, sql: &str, params: impl Params) -> Result<Option<Operation>, Fault> {
+    db.prepare_cached(sql)?.query(params)?.next()?.map(read_operation).transpose()
+}
+
+fn read_operation(row: &Row<'_>) -> Result<Operation, Fault> {
+    let operation: Operation = from_json(&row.get::<_, String>("operation")?)?;
+    Ok(Operation { revision: uint(row.get("revision")?), ..operation })
 }
 
 fn advance(db: &Connection, revision: u64, operation: &Operation) -> Result<bool, Fault> {

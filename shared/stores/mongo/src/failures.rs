@@ -68,17 +68,16 @@ impl KeepFailures for Mongo {
     }
 
     async fn operation(&self, id: OperationId) -> Result<Option<Operation>, StoreError> {
-        let work = async { Ok(operations(self, doc! { ID: id.key() }, 1).await?.pop()) };
-        self.call(format!("reading operation {id}"), work).await
+        self.call(format!("reading operation {id}"), operation(self, doc! { ID: id.key() })).await
     }
 
     async fn operations(&self, limit: usize) -> Result<Vec<Operation>, StoreError> {
-        self.call("listing operations".to_owned(), operations(self, doc! {}, limit)).await
+        let work = listed(self, collections::OPERATION, doc! {}, AT, limit, read_operation);
+        self.call("listing operations".to_owned(), work).await
     }
 
     async fn running(&self) -> Result<Option<Operation>, StoreError> {
-        let work = async { Ok(operations(self, doc! { RUNNING: true }, 1).await?.pop()) };
-        self.call("looking for a running operation".to_owned(), work).await
+        self.call("looking for a running operation".to_owned(), operation(self, doc! { RUNNING: true })).await
     }
 
     async fn advance(&self, revision: u64, operation: &Operation) -> Result<bool, StoreError> {
@@ -96,15 +95,8 @@ impl KeepFailures for Mongo {
     }
 
     async fn acts(&self, limit: usize) -> Result<Vec<AuditEntry>, StoreError> {
-        let work = async {
-            if limit == 0 {
-                return Ok(Vec::new());
-            }
-            let acts = self.collection(collections::ACT).await?;
-            let found = acts.find(doc! {}).sort(doc! { AT: -1, ID: -1 }).limit(int(limit)).await?;
-            let found: Vec<Document> = found.try_collect().await?;
-            found.iter().map(|stored| read(collections::ACT, "an audit entry", stored, ACT)).collect()
-        };
+        let read = |stored: &Document| read(collections::ACT, "an audit entry", stored, ACT);
+        let work = listed(self, collections::ACT, doc! {}, AT, limit, read);
         self.call("reading the audit log".to_owned(), work).await
     }
 }
@@ -206,36 +198,48 @@ async fn select(
     after: Option<FailureCursor>,
     limit: usize,
 ) -> Result<Vec<Failure>, CallError> {
-    if limit == 0 {
-        // MongoDB interprets 0 as no limit.
-        return Ok(Vec::new());
-    }
     let mut filter = filter(selection);
     if let Some(FailureCursor { last_seen, id }) = after {
         let last_seen = nanos(last_seen);
         let same = doc! { LAST_SEEN: last_seen, ID: { "$lt": id.key() } };
         filter.insert("$or", vec![doc! { LAST_SEEN: { "$lt": last_seen } }, same]);
     }
-    let failures = mongo.collection(collections::FAILURE).await?;
+    listed(mongo, collections::FAILURE, filter, LAST_SEEN, limit, decode).await
+}
+
+/// Returns the latest `limit` values that can be read, by the time in a field. Damaged documents do not count: a short
+/// page would look like the last one.
+async fn listed<T>(
+    mongo: &Mongo,
+    collection: &'static str,
+    filter: Document,
+    time: &'static str,
+    limit: usize,
+    read: impl Fn(&Document) -> Result<T, CallError>,
+) -> Result<Vec<T>, CallError> {
+    if limit == 0 {
+        // MongoDB interprets 0 as no limit.
+        return Ok(Vec::new());
+    }
+    let documents = mongo.collection(collection).await?;
     let mut wanted = limit;
     loop {
-        let order = doc! { LAST_SEEN: -1, ID: -1 };
-        let found = failures.find(filter.clone()).sort(order).limit(int(wanted)).await?;
+        let order = doc! { time: -1, ID: -1 };
+        let found = documents.find(filter.clone()).sort(order).limit(int(wanted)).await?;
         let found: Vec<Document> = found.try_collect().await?;
         let is_last = found.len() < wanted;
         let (mut readable, mut damaged) = (Vec::with_capacity(found.len()), Vec::new());
         for stored in &found {
-            match decode(stored) {
-                Ok(failure) => readable.push(failure),
+            match read(stored) {
+                Ok(value) => readable.push(value),
                 Err(error) => damaged.push(error),
             }
         }
-        // Damaged documents do not count: a short page would look like the last one.
         if is_last || readable.len() >= limit {
             readable.truncate(limit);
             for error in damaged {
                 let error = error.of_system(mongo.system()).to_string();
-                tracing::error!(error, "a failure cannot be read and is not listed");
+                tracing::error!(error, "a stored value cannot be read and is not listed");
             }
             return Ok(readable);
         }
@@ -274,19 +278,15 @@ async fn groups(mongo: &Mongo, selection: &Selection) -> Result<Vec<CauseGroup>,
     found.iter().map(|stored| read(stored).map_err(CallError::InvalidReply)).collect()
 }
 
-async fn operations(mongo: &Mongo, filter: Document, limit: usize) -> Result<Vec<Operation>, CallError> {
-    if limit == 0 {
-        return Ok(Vec::new());
-    }
+async fn operation(mongo: &Mongo, filter: Document) -> Result<Option<Operation>, CallError> {
+    let operations = mongo.collection(collections::OPERATION).await?;
+    operations.find_one(filter).await?.as_ref().map(read_operation).transpose()
+}
+
+fn read_operation(stored: &Document) -> Result<Operation, CallError> {
     let (collection, what) = (collections::OPERATION, "an operation");
-    let operations = mongo.collection(collection).await?;
-    let found = operations.find(filter).sort(doc! { AT: -1, ID: -1 }).limit(int(limit)).await?;
-    let found: Vec<Document> = found.try_collect().await?;
-    let read = |stored: &Document| {
-        let operation: Operation = read(collection, what, stored, OPERATION)?;
-        Ok(Operation { revision: revision(collection, what, stored)?, ..operation })
-    };
-    found.iter().map(read).collect()
+    let operation: Operation = read(collection, what, stored, OPERATION)?;
+    Ok(Operation { revision: revision(collection, what, stored)?, ..operation })
 }
 
 async fn advance(mongo: &Mongo, revision: u64, operation: &Operation) -> Result<bool, CallError> {

@@ -9,8 +9,8 @@ use imports::{PresignedPost, queues};
 use messages::{MessageId, PartitionKey, QueueSpec};
 use percent_encoding::percent_decode_str;
 use saga::Views;
-use saga::failures::FailureId;
 use testing::exports::Download;
+use testing::failures::Stored;
 use testing::objects::{Upload, UploadOutcome};
 use testing::sample::Samples;
 
@@ -119,9 +119,12 @@ async fn ledger() -> TestResult {
 #[tokio::test]
 async fn failures() -> TestResult {
     let depot = Depot::new();
-    let damage = |failure: FailureId| {
-        let sql = "UPDATE failure SET failure = '{}' WHERE id = ?1";
-        let damaged = depot.database().execute(sql, [failure.to_string()]);
+    let damage = |stored: Stored| {
+        let (sql, id) = match stored {
+            Stored::Failure(id) => ("UPDATE failure SET failure = '{}' WHERE id = ?1", id.to_string()),
+            Stored::Operation(id) => ("UPDATE operation SET operation = '{}' WHERE id = ?1", id.to_string()),
+        };
+        let damaged = depot.database().execute(sql, [id]);
         async move {
             assert_eq!(damaged?, 1);
             Ok(())

@@ -11,7 +11,7 @@ use messages::{MessageId, PartitionKey};
 use mongo::collections;
 use mongodb::bson::{Binary, Document, doc, spec::BinarySubtype};
 use saga::Views;
-use saga::failures::FailureId;
+use testing::failures::Stored;
 use testing::sample::Samples;
 
 use super::{Scratch, TestResult};
@@ -106,14 +106,16 @@ async fn sessions_on(scratch: &Scratch) -> TestResult {
 
 async fn failures_on(scratch: &Scratch) -> TestResult {
     let store = &scratch.mongo;
-    let failures = scratch.collection(collections::FAILURE);
-    let damage = |failure: FailureId| -> BoxFuture<'_, TestResult> {
-        let bytes = failure.as_uuid().as_bytes().to_vec();
+    let damage = |stored: Stored| -> BoxFuture<'_, TestResult> {
+        let (collection, id, field) = match stored {
+            Stored::Failure(id) => (collections::FAILURE, id.as_uuid(), "Failure"),
+            Stored::Operation(id) => (collections::OPERATION, id.as_uuid(), "Operation"),
+        };
+        let bytes = id.as_bytes().to_vec();
         let id = doc! { "_id": Binary { subtype: BinarySubtype::Uuid, bytes } };
-        let failures = failures.clone();
+        let collection = scratch.collection(collection);
         Box::pin(async move {
-            let damaged =
-                failures.update_one(id, doc! { "$set": { "Failure": { "state": "lost" } } }).await?;
+            let damaged = collection.update_one(id, doc! { "$set": { field: { "state": "lost" } } }).await?;
             assert_eq!(damaged.modified_count, 1);
             Ok(())
         })

@@ -10,9 +10,9 @@ use dynamo::{Dynamo, Settings};
 use futures::future::BoxFuture;
 use messages::{MessageId, PartitionKey};
 use saga::Views;
-use saga::failures::FailureId;
 use servers::TestResult;
 use servers::amazon::{Service, config};
+use testing::failures::Stored;
 use testing::sample::Samples;
 
 use super::with_store;
@@ -88,8 +88,12 @@ pub(super) async fn views_of(store: &Dynamo) -> TestResult {
 
 pub(super) async fn failures_of(store: &Dynamo, table: &str) -> TestResult {
     let client = Client::new(&config(Service::DynamoDb).await);
-    let lose = |failure: FailureId| -> BoxFuture<'_, TestResult> {
-        let (client, table, key) = (client.clone(), table.to_owned(), format!("failure#{failure}"));
+    let lose = |stored: Stored| -> BoxFuture<'_, TestResult> {
+        let key = match stored {
+            Stored::Failure(id) => format!("failure#{id}"),
+            Stored::Operation(id) => format!("operation#{id}"),
+        };
+        let (client, table) = (client.clone(), table.to_owned());
         Box::pin(async move { damage(&client, &table, key, CONTENT, r#"{"state":"lost"}"#).await })
     };
     let ports = testing::failures::Ports { store, host: &SystemHost, damage: &lose };
