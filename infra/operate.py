@@ -3,6 +3,7 @@
 
     tools.py run sam -- python infra/operate.py STACK METHOD PATH [JSON]
     tools.py run sam -- python infra/operate.py STACK after-restore [--ledger-alone] [--dry-run]
+    tools.py run sam -- python infra/operate.py STACK settings
 
     … search-import-prod GET /admin/failures/groups
     … search-import-prod POST /admin/retries '{"cause": "2e42", "canary": 1}'
@@ -12,9 +13,13 @@ endpoint is exposed: the permission to invoke the function (`lambda:InvokeFuncti
 log names the ARN of the AWS identity of this session. CloudTrail, which callers cannot influence, also has it
 if data events of the function are enabled. Exits with 1 if the response is an error, and for after-restore if
 a search has to be retried.
+
+`settings` prints the settings of the stack's functions for `search-import`, as commands of a shell. They
+contain the password of the database if the stack was deployed with MongoUri instead of a secret.
 """
 
 import json
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +32,16 @@ METHODS = ("GET", "POST", "DELETE")
 # The page size of lists of searches, which is the maximum of the API.
 PAGE = 200
 NOT_FOUND = 404
+# The functions of a stack. Where two have different values of a setting, the first one applies.
+FUNCTIONS = (
+    "start-upload",
+    "run-saga",
+    "parse-references",
+    "dispatch-outbox",
+    "report-faults",
+    "notify-upload",
+)
+SETTINGS = ("SEARCH_IMPORT_", "MONGODB_")
 # Searches in these states have not ended.
 OPEN_STATES = "Uploading,Uploaded,Parsing"
 
@@ -169,9 +184,24 @@ def after_restore(api: StackApi, ledger_alone: bool, dry_run: bool) -> bool:
     return busy == 0
 
 
+def settings(api: StackApi) -> dict[str, str]:
+    """Returns the settings of the stack's functions, and what a program on another machine needs in addition."""
+    client, found = api.client("lambda"), dict[str, str]()
+    for function in FUNCTIONS:
+        configuration = client.get_function_configuration(FunctionName=f"{api.stack}-{function}")
+        found = configuration["Environment"]["Variables"] | found
+    # The template sets a parameter without a value to the empty string.
+    own = {name: value for name, value in sorted(found.items()) if name.startswith(SETTINGS) and value}
+    return {"SEARCH_IMPORT_BACKEND": "aws", "AWS_REGION": client.meta.region_name, **own}
+
+
 def run(api: StackApi, arguments: Sequence[str]) -> bool | None:
     """Returns whether the command succeeded, or None if the arguments are invalid."""
     match arguments:
+        case ["settings"]:
+            for name, value in settings(api).items():
+                print(f"export {name}={shlex.quote(value)}")
+            return True
         case ["after-restore", *options] if {*options} <= {"--ledger-alone", "--dry-run"}:
             return after_restore(api, "--ledger-alone" in options, "--dry-run" in options)
         case ["after-restore", *_]:

@@ -1,8 +1,10 @@
 import io
 import json
+import re
 import unittest
 from contextlib import redirect_stdout
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import operate
 from scripts.errors import Failure
@@ -148,3 +150,35 @@ class AfterRestore(unittest.TestCase):
         for arguments in (["after-restore", "--all"], ["after-restore", "x", "y"], ["GET"], []):
             self.assertIsNone(stand.run(*arguments)[0], arguments)
         self.assertEqual(stand.asked, [])
+
+
+class Deployed:
+    """A stand-in for the functions of a stack."""
+
+    meta = SimpleNamespace(region_name="eu-central-1")
+    own: ClassVar = {
+        "stack-start-upload": {"MONGODB_URI": "", "MONGODB_DATABASE": "a b", "RUST_LOG": "info"},
+        "stack-parse-references": {"MONGODB_DATABASE": "other", "SEARCH_IMPORT_PROCESSED_TABLE": "t"},
+    }
+
+    def get_function_configuration(self, FunctionName: str) -> Any:  # noqa: N803 - as boto3 has it
+        return {"Environment": {"Variables": self.own.get(FunctionName, {})}}
+
+
+class Settings(unittest.TestCase):
+    def test_settings_of_all_functions_are_printed_for_a_shell(self) -> None:
+        shown = io.StringIO()
+        with redirect_stdout(shown):
+            self.assertTrue(operate.run(operate.StackApi(lambda _: Deployed(), "stack"), ["settings"]))
+        expected = [
+            "export SEARCH_IMPORT_BACKEND=aws",
+            "export AWS_REGION=eu-central-1",
+            "export MONGODB_DATABASE='a b'",
+            "export SEARCH_IMPORT_PROCESSED_TABLE=t",
+        ]
+        self.assertEqual(shown.getvalue().splitlines(), expected)
+
+    def test_functions_are_those_of_the_template(self) -> None:
+        template = (ROOT / "template.yaml").read_text("utf-8")
+        named = set(re.findall(r"FunctionName: !Sub \$\{AWS::StackName\}-([a-z-]+)", template))
+        self.assertEqual(named - {"check-version"}, set(operate.FUNCTIONS))
