@@ -6,7 +6,7 @@
     simulation    100,000 schedules for each mode and workload, and every planted defect with fresh seeds
     model         every configuration of the models
     tests         all other tests with PROOF=deep: 200 searches for each fault, the replica set, the full
-                  disk, hours without a database
+                  disk, an hour without a database
     deployment    the functions of `make build`, deployed to the substitute for AWS, with a rotated secret
     api           the HTTP API against its description, with generated requests
     any_bytes, each_format, packed, stored

@@ -9,9 +9,9 @@ pub enum Tier {
     /// The records are similar, but there is evidence against a match, or too little for one. Such records are not
     /// grouped.
     Possible,
-    /// About one in a hundred such matches is wrong.
+    /// About one in several hundred such matches is wrong.
     Likely,
-    /// About one in a thousand such matches is wrong.
+    /// About one in several thousand such matches is wrong.
     Certain,
 }
 
