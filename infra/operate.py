@@ -185,7 +185,7 @@ def after_restore(api: StackApi, ledger_alone: bool, dry_run: bool) -> bool:
 
 
 def settings(api: StackApi) -> dict[str, str]:
-    """Returns the settings of the stack's functions, and what a program on another machine needs in addition."""
+    """Returns the settings of the stack's functions, the backend and the region."""
     client, found = api.client("lambda"), dict[str, str]()
     for function in FUNCTIONS:
         configuration = client.get_function_configuration(FunctionName=f"{api.stack}-{function}")
