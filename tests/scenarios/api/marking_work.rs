@@ -1,7 +1,7 @@
 //! The work of marking duplicates: studies that are read, and marks that are stored.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use embedded::Store;
@@ -24,6 +24,22 @@ struct Counting {
     read: AtomicUsize,
     looked_up: AtomicUsize,
     marked: AtomicUsize,
+    /// A search whose files are not listed yet.
+    hidden: Option<SearchId>,
+    /// The marks of a slow worker, which are not stored yet.
+    delayed: Option<Mutex<Vec<(Revision, Mark)>>>,
+}
+
+impl Counting {
+    fn new(store: &Arc<Store>) -> Self {
+        let (read, looked_up, marked) = Default::default();
+        Self { store: Arc::clone(store), read, looked_up, marked, hidden: None, delayed: None }
+    }
+
+    fn marking(counting: &Arc<Self>) -> DuplicateMarking {
+        let store = Arc::clone(&counting.store);
+        DuplicateMarking { stored: counting.clone(), compare: counting.clone(), records: store }
+    }
 }
 
 #[async_trait]
@@ -58,6 +74,9 @@ impl ReadStudies for Counting {
     }
 
     async fn parsed(&self, search: SearchId) -> Result<Vec<ParsedFile>, StoreError> {
+        if self.hidden == Some(search) {
+            return Ok(Vec::new());
+        }
         self.store.parsed(search).await
     }
 
@@ -118,6 +137,10 @@ impl CompareStudies for Counting {
 
     async fn mark(&self, revision: Revision, marks: &[Mark]) -> Result<(), StoreError> {
         self.marked.fetch_add(marks.len(), Ordering::SeqCst);
+        if let Some(delayed) = &self.delayed {
+            delayed.lock().unwrap().extend(marks.iter().map(|mark| (revision, *mark)));
+            return Ok(());
+        }
         self.store.mark(revision, marks).await
     }
 }
@@ -137,10 +160,8 @@ async fn work_of(content: &str) -> Work {
     let search_id = search(&world, "a.ris", content).await;
     let store = Arc::new(world.store().clone());
     let file_id = store.parsed(search_id).await.unwrap()[0].file_id;
-    let (read, looked_up, marked) = Default::default();
-    let counting = Arc::new(Counting { store: store.clone(), read, looked_up, marked });
-    let marking =
-        DuplicateMarking { stored: counting.clone(), compare: counting.clone(), records: store.clone() };
+    let counting = Arc::new(Counting::new(&store));
+    let marking = Counting::marking(&counting);
     let file = FileRef { search_id, file_id };
     let project = ProjectId::from_uuid(Uuid::nil());
     assert_eq!(marking.file_added(project, file, 0, || false).await.unwrap(), None);
@@ -240,4 +261,46 @@ async fn deadline_interrupts_a_batch_of_comparisons() {
     let studies = store.select(search_id, file.file_id, all).await.unwrap();
     let marks = studies.iter().map(|study| (study.record, study.duplicate.unwrap().record));
     assert!(marks.eq((1..=300).map(|n| (300 + n, n))));
+}
+
+/// Without the third record, the second one is likely a duplicate of the first one. With it, the second one is kept: it
+/// belongs to the third one, whose PubMed number differs from that of the first one.
+#[tokio::test]
+async fn late_mark_does_not_hide_study_that_belongs_to_newer_file() {
+    let world = World::new();
+    let record = |numbers: &str| {
+        format!(
+            "TY  - JOUR\nTI  - Effects of walking on sleep in older adults with pain\nAU  - Berg, A.\n\
+             PY  - 2001\n{numbers}ER  - \n"
+        )
+    };
+    search(&world, "first.ris", &record("AN  - PMID:11111111\n")).await;
+    let second = search(&world, "second.ris", &record("DO  - 10.1016/j.sleep.2001.01.007\n")).await;
+    let third =
+        search(&world, "third.ris", &record("DO  - 10.1016/j.sleep.2001.01.007\nAN  - PMID:22222222\n"))
+            .await;
+    let store = Arc::new(world.store().clone());
+    let project = ProjectId::from_uuid(Uuid::nil());
+    let file = async |search| FileRef::new(search, store.parsed(search).await.unwrap()[0].file_id);
+    let (second, third) = (file(second).await, file(third).await);
+    let mark_of = async |file: FileRef| {
+        let all = Selection { marked: None, after: 0, limit: 2, bytes: usize::MAX };
+        let studies = store.select(file.search_id, file.file_id, all).await.unwrap();
+        studies[0].duplicate.map(|mark| mark.of().file())
+    };
+    let at = StudyRef { search_id: second.search_id, file_id: second.file_id, record: 1 };
+    store.mark(store.revise(project).await.unwrap(), &[Mark { at, duplicate: None }]).await.unwrap();
+
+    let slow = Counting { hidden: Some(third.search_id), ..Counting::new(&store) };
+    let slow = Arc::new(Counting { delayed: Some(Mutex::default()), ..slow });
+    assert_eq!(Counting::marking(&slow).file_added(project, second, 0, || false).await.unwrap(), None);
+    let fast = Arc::new(Counting::new(&store));
+    assert_eq!(Counting::marking(&fast).file_added(project, third, 0, || false).await.unwrap(), None);
+    let delayed = slow.delayed.as_ref().unwrap().lock().unwrap().clone();
+    assert!(matches!(delayed[..], [(_, Mark { duplicate: Some(_), .. })]), "{delayed:?}");
+    for (revision, mark) in delayed {
+        store.mark(revision, &[mark]).await.unwrap();
+    }
+
+    assert_eq!([mark_of(second).await, mark_of(third).await], [None, Some(second)]);
 }

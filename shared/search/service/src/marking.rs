@@ -17,6 +17,11 @@
 //! workers write. If a worker read before storing its change or before drawing its revision, two workers could miss
 //! each other's files, and neither would mark the pair.
 //!
+//! A result without a mark has to win too. The second worker may keep a study that the first one is about to mark,
+//! because a study that only the second one sees contradicts the match. So a pass over an added file also stores "no
+//! mark" for each study that is connected to an earlier one (module `connected`). Those are few: a study to keep is
+//! usually the first one of its group.
+//!
 //! A file that is refused is never listed, so no mark names one of its studies. One case is left. A worker that stalls
 //! in step 3 may have read a listing with a file that is then removed, and afterwards other studies are added. The
 //! worker that removes the file cannot see those studies, and the worker that adds them stores no mark for a study
@@ -32,6 +37,7 @@
 //! Memory is bounded: studies are compared in batches, each with at most [`MAX_CANDIDATES_PER_KEY`] candidates for
 //! each of its keys.
 
+mod connected;
 mod lookups;
 mod progress;
 
@@ -77,7 +83,7 @@ const CALL_BATCH: usize = 1_000;
 /// The change that may affect marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
-    /// Studies were added. A study without candidates and without a mark needs none.
+    /// Studies were added. A study needs a mark, or the absence of one, only if another worker may mark it.
     Added,
     /// Studies are removed, or a decision changed: a mark may have to go, even one that a concurrent worker is about
     /// to store.
@@ -537,9 +543,12 @@ impl MarkingPass<'_> {
         });
         let there: Vec<_> = there.collect();
         let edges: Vec<Edge> = edges.iter().copied().collect();
+        let after_another = connected::after_another(&there, &edges, &self.decisions);
         let is_news = |(at, duplicate): &(StudyRef, Option<_>)| {
             let is_marked = known.get(at).is_some_and(|study| study.identity.is_marked);
-            settled.contains(at) && (duplicate.is_some() || is_marked || change == Change::RemovedOrDecided)
+            let may_be_marked = is_marked || after_another.contains(at);
+            settled.contains(at)
+                && (duplicate.is_some() || may_be_marked || change == Change::RemovedOrDecided)
         };
         let found = marks(&there, &edges, &self.decisions).into_iter().filter(is_news);
         let marks: Vec<Mark> = found.map(|(at, duplicate)| Mark { at, duplicate }).collect();
