@@ -26,7 +26,8 @@ pub struct Steps<I> {
 /// The treatment of a step that was requested and has not replied when the run stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum InDoubt {
-    /// Wait for the reply, and undo the step if it was completed. The other system only needs idempotency keys.
+    /// Wait for the outcome, and undo the step if it was completed. A step that failed without an outcome is performed
+    /// again under the same key until it has one. The other system only needs idempotency keys.
     #[default]
     Await,
     /// Undo the step at once. The other system must remember the key of an undo that arrives first, and then refuse to
@@ -38,7 +39,7 @@ pub enum InDoubt {
 /// with its own backoff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// The maximum number of attempts. After the last one the run stops. The step is then in doubt and is undone.
+    /// The maximum number of attempts. After the last one the run stops, and the step is in doubt ([`InDoubt`]).
     pub max_attempts: u32,
     /// The delay before the second attempt. It doubles with each further one.
     pub initial_interval: SignedDuration,

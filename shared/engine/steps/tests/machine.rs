@@ -169,7 +169,7 @@ fn step_in_doubt_is_undone_if_configured() {
 fn failed_step_is_retried_then_undone() {
     let seconds = SignedDuration::from_secs;
     let retry = RetryPolicy { max_attempts: 4, initial_interval: seconds(10), max_interval: seconds(15) };
-    let machine = machine(one("a").retry(retry));
+    let machine = machine(one("a").retry(retry).in_doubt(InDoubt::Undo));
     let again = RetryDue { step: "a".to_owned() };
     let mut run = Run::default();
     next(&machine, &mut run, &started());
@@ -189,11 +189,38 @@ fn failed_step_is_retried_then_undone() {
     assert_eq!(run.steps["a"], StepState::Undoing { in_doubt: true });
 }
 
+/// An attempt that timed out may take effect after an undo that found nothing.
+#[test]
+fn failed_step_is_undone_after_its_outcome() {
+    let second = SignedDuration::from_secs(1);
+    let retry = RetryPolicy { max_attempts: 2, initial_interval: second, max_interval: second };
+    let machine = machine(one("a").retry(retry));
+    let again = RetryDue { step: "a".to_owned() };
+    let mut run = Run::default();
+    next(&machine, &mut run, &started());
+    next(&machine, &mut run, &failed("a", 1, None));
+    let mut cancelled_run = run.clone();
+    next(&machine, &mut run, &again);
+    assert_eq!(next(&machine, &mut run, &failed("a", 2, None)), ["retry:a in 1 s"], "the last attempt");
+    assert!(matches!(run.phase, Phase::Undoing { .. }), "{run:?}");
+    assert_eq!(next(&machine, &mut run, &again), ["Do a"]);
+    assert_eq!(next(&machine, &mut run, &failed("a", 3, None)), ["retry:a in 1 s"]);
+    assert_eq!(next(&machine, &mut run, &again), ["Do a"]);
+    let mut refused_run = run.clone();
+    assert_eq!(next(&machine, &mut run, &completed("a")), ["Undo a"]);
+    assert_eq!(run.steps["a"], StepState::Undoing { in_doubt: false });
+    assert_eq!(next(&machine, &mut refused_run, &refused("a")), [] as [&str; 0]);
+    assert!(matches!(refused_run.phase, Phase::Undone { .. }), "{refused_run:?}");
+
+    assert_eq!(next(&machine, &mut cancelled_run, &cancelled()), [] as [&str; 0], "the timer remains");
+    assert_eq!(next(&machine, &mut cancelled_run, &again), ["Do a"]);
+}
+
 #[test]
 fn cancellation_stops_the_retry_timer() {
     let second = SignedDuration::from_secs(1);
     let retry = RetryPolicy { max_attempts: 2, initial_interval: second, max_interval: second };
-    let machine = machine(one("a").retry(retry));
+    let machine = machine(one("a").retry(retry).in_doubt(InDoubt::Undo));
     let mut run = Run::default();
     next(&machine, &mut run, &started());
     next(&machine, &mut run, &failed("a", 1, None));
