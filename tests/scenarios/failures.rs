@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use dedup::{Admission, CheckTokens, Claim, ClaimCondition};
+use dedup::{Admission, CheckTokens, Claim, ClaimCondition, GrantTokens};
 use embedded::{Call, Intercept, Phase};
 use imports::queues::{CONTROL, PARSE, PARSE_DEAD, PARSE_UNREADABLE, SAGA, SAGA_DEAD, UPLOADS};
 use imports::{JobState, SearchId};
@@ -147,6 +147,42 @@ async fn event_of_forgetful_partition_is_not_retried() {
     }
     let reason = of(&world, FailureStatus::Open).await.remove(0).reason;
     assert!(reason.contains("has forgotten"), "{reason}");
+}
+
+/// The worker was killed after it had stored the end of the search and before it removed the event's token, and the
+/// ledger was unavailable for all redeliveries. After the document has expired, the event would begin the search again.
+#[tokio::test]
+async fn event_of_expired_search_is_not_retried_while_its_token_remains() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.deliver_all(&[&UPLOADS, &CONTROL]).await;
+    let events = world.take(&SAGA).await;
+    let body = events[0].delivery.body.clone();
+    let message = Message::decode(&body).unwrap();
+    world.deliver(&SAGA, &events).await;
+    world.run().await;
+    world.pass(Duration::from_hours(24 * 8)).await;
+    assert_eq!(world.document(announced.search_id).await, None, "it has expired");
+    for is_granted in [false, true] {
+        let (id, partition, now) = (message.id, announced.search_id, world.host.now());
+        if is_granted {
+            let token = message.token.clone().unwrap();
+            GrantTokens::grant(world.store(), partition, &[token], now).await.unwrap();
+        }
+        let outgoing =
+            Outgoing { id, partition, queue: SAGA_DEAD, body: body.clone(), delay: Duration::ZERO };
+        let sent: Result<Vec<()>, SendError> =
+            SendMessages::send(world.store(), &[outgoing]).await.into_iter().collect();
+        sent.unwrap();
+        gather(&world).await;
+        let begun = world.functions.failures.retry(all(), "Ann").await.unwrap();
+        run_to_the_end(&world).await;
+        let ended = operation(&world, &begun).await;
+        assert_eq!((ended.retried, ended.refused), (u64::from(!is_granted), u64::from(is_granted)));
+        world.run().await;
+        assert_eq!(world.document(announced.search_id).await, None, "the search does not begin again");
+    }
 }
 
 #[tokio::test]

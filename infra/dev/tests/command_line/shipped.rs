@@ -222,7 +222,12 @@ fn finds_missing_or_short_lived_dead_letter_queues() {
 fn finds_messages_older_than_assumed() {
     finds_variable("SEARCH_IMPORT_MESSAGE_LIFETIME_SECONDS", "1209599", "RunSaga", "can live in SagaQueue");
     let mode = "optimistic\"\n        SEARCH_IMPORT_SAGA_RETENTION_SECONDS: \"604800";
-    finds_variable("SEARCH_IMPORT_MODE", mode, "RunSaga", "SAGA_RETENTION_SECONDS must be at least 1209600");
+    finds_variable(
+        "SEARCH_IMPORT_MODE",
+        mode,
+        "RunSaga",
+        "SAGA_RETENTION_SECONDS must be a number of seconds, at least 1209600",
+    );
 }
 
 #[test]

@@ -39,13 +39,13 @@ pub enum Readmission {
     Granted,
     /// Another worker holds the partition, for at most the lease.
     Busy,
-    /// The partition has forgotten whether the message was processed, so the message must not be sent again.
+    /// The partition does not show whether the message was processed, so the message must not be sent again.
     Forgotten,
 }
 
 /// The error of [`Readmission::Forgotten`].
-pub(crate) const FORGOTTEN: &str = "the partition has forgotten whether this message was processed, because the message is more \
-    than a month old; inspect its state, then delete this message, and send the event again if it is missing";
+pub(crate) const FORGOTTEN: &str = "the partition has forgotten whether this message was processed; inspect its state, then \
+    delete this message, and send the event again if it is missing";
 
 /// The replies that a partition admits after a restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +65,16 @@ impl AdmittedReplies {
             |by: ExpectedMessage| self == Self::Expected || matches!(by, ExpectedMessage::Timeout(_));
         expected.filter(|expected| is_admitted(expected.by)).map(|expected| expected.token.clone()).collect()
     }
+}
+
+/// The state of a message as an event from an entry point, as far as its partition shows it.
+enum EntryEvent {
+    /// It was used, or the message is none.
+    Used,
+    /// It may have been used.
+    MayBeUsed,
+    /// It was not used. Its token may have to be granted again.
+    Open(Token),
 }
 
 /// The treatment of tokens that attempts have minted and that the document does not contain.
@@ -134,13 +144,13 @@ impl Operator {
     pub(crate) async fn restore_token(&self, message: &Message) -> Result<Readmission, StoreError> {
         let partition = message.partition;
         let document = self.load(partition).await?;
-        if let Some(token) = self.entry_token(message, &document).await? {
-            // Without a document, the partition has not begun, or its view shows that it has ended.
-            if document.is_some() && self.may_be_forgotten(message, &token).await? {
-                return Ok(Readmission::Forgotten);
-            }
+        match self.entry_event(message, document.as_ref()).await? {
+            EntryEvent::Used => {}
+            EntryEvent::MayBeUsed => return Ok(Readmission::Forgotten),
             // If the ledger item exists without the token, the token was used. Such an item is left unchanged.
-            self.partitions.tokens.begin(partition, &[token], self.host.now()).await?;
+            EntryEvent::Open(token) => {
+                self.partitions.tokens.begin(partition, &[token], self.host.now()).await?;
+            }
         }
         let receiver =
             self.admit(partition, document.as_ref(), AdmittedReplies::Expected, UnknownTokens::Keep).await?;
@@ -293,23 +303,40 @@ impl Operator {
         Ok(persisted.into_iter().next().unwrap_or(PersistOutcome::Conflict))
     }
 
-    /// Returns the token of an event from an entry point, if neither the document nor the view shows that it was used.
-    async fn entry_token(
+    /// Returns the state of an event from an entry point, by the document, the view and the ledger.
+    async fn entry_event(
         &self,
         message: &Message,
-        document: &Option<Document>,
-    ) -> Result<Option<Token>, StoreError> {
+        document: Option<&Document>,
+    ) -> Result<EntryEvent, StoreError> {
         let Some(token) = message.token.clone().filter(|token| !token.is_from_attempt()) else {
-            return Ok(None);
+            return Ok(EntryEvent::Used);
         };
-        let was_used = match document {
+        let may_be_used = match document {
             Some(document) => {
                 let processed = document.content.processed.iter().any(|processed| processed.id == message.id);
-                processed || document.content.ended_at.is_some()
+                if processed || document.content.ended_at.is_some() {
+                    return Ok(EntryEvent::Used);
+                }
+                self.may_be_forgotten(message, &token).await?
             }
-            None => self.stores.read_views.view(message.partition).await?.is_some_and(|view| view.ended),
+            None => match self.stores.read_views.view(message.partition).await? {
+                // The instance has not begun.
+                Some(view) if !view.ended => false,
+                // The instance has ended, and its document has expired. If the token of the event that ended it was not
+                // removed, the event would begin the instance again.
+                Some(_) => {
+                    let now = self.host.now();
+                    if !self.partitions.granted.is_granted(message.partition, &token, now).await? {
+                        return Ok(EntryEvent::Used);
+                    }
+                    true
+                }
+                // The instance has not begun, or it has no view.
+                None => self.may_be_forgotten(message, &token).await?,
+            },
         };
-        Ok((!was_used).then_some(token))
+        Ok(if may_be_used { EntryEvent::MayBeUsed } else { EntryEvent::Open(token) })
     }
 
     /// Returns `true` if the ledger may have forgotten the token of an event, used or not. An idle partition's item

@@ -256,10 +256,18 @@ mod tests {
         assert_eq!(default.saga_retention, default.message_lifetime);
         let short = ("ORDERS_SAGA_RETENTION_SECONDS", "604800");
         let faults = config(&[short]).unwrap_err().to_string();
-        assert!(faults.contains("SAGA_RETENTION_SECONDS must be at least 1209600"), "{faults}");
+        assert!(
+            faults.contains("SAGA_RETENTION_SECONDS must be a number of seconds, at least 1209600"),
+            "{faults}"
+        );
         assert!(config(&[short, ("ORDERS_MESSAGE_LIFETIME_SECONDS", "345600")]).is_ok());
-        let ledger = read(pairs(&[("ORDERS_SAGA_RETENTION_SECONDS", "60")]));
-        assert_eq!(ledger.unwrap().saga_retention, Duration::from_secs(60), "tokens outlive the document");
+        let of_ledger = |seconds| read(pairs(&[("ORDERS_SAGA_RETENTION_SECONDS", seconds)]));
+        assert_eq!(of_ledger("86400").unwrap().saga_retention, Duration::from_secs(86_400));
+        let faults = of_ledger("86399").unwrap_err().to_string();
+        assert!(
+            faults.contains("SAGA_RETENTION_SECONDS must be a number of seconds, at least 86400"),
+            "{faults}"
+        );
     }
 
     #[test]

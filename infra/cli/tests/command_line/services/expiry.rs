@@ -11,7 +11,7 @@ use imports::queues::SAGA;
 use local::{FaultInjection, Runner};
 use messages::{Delivery, Disposition, Host, Outgoing, SendError, SendMessages, Verdict};
 use mongo::collections;
-use mongodb::bson::{Document, doc};
+use mongodb::bson::{DateTime, Document, doc};
 use servers::TestResult;
 use servers::mongo::eventually;
 use service::{NewFile, NewSearch, SearchService};
@@ -118,8 +118,10 @@ async fn late_duplicate_without_ledger_changes_nothing() -> TestResult {
 #[tokio::test(flavor = "multi_thread")]
 async fn late_duplicate_after_expiry_is_dropped_by_token() -> TestResult {
     Environment::with(async |environment| {
-        let environment = environment.but("SEARCH_IMPORT_SAGA_RETENTION_SECONDS", "1");
         let finished = FinishedImport::new(&environment).await?;
+        let long_ago = DateTime::from_millis(1_000);
+        let sagas_of_all = environment.database().await?.collection::<Document>(collections::SAGA);
+        sagas_of_all.update_many(doc! {}, doc! { "$set": { "CompletedAt": long_ago } }).await?;
         eventually("the document has expired", TIMEOUT, async || {
             Ok::<_, mongodb::error::Error>(sagas(&environment).await? == 0)
         })

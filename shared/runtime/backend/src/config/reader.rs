@@ -29,6 +29,10 @@ pub fn store_table(system: &str) -> Option<String> {
 /// Maximum of settings in seconds: a century. Larger values are typing errors.
 const MAX_SECONDS: u64 = 3_155_760_000;
 
+/// The maximum time until a queue dead-letters a message. Twenty deliveries that wait for a newer version take fifteen
+/// hours ([`messages::Backoff`]).
+const REDELIVERED_FOR: Duration = Duration::from_hours(24);
+
 pub(crate) fn span(duration: Duration) -> SignedDuration {
     SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX)
 }
@@ -207,21 +211,21 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the retention of documents. Without a ledger only the document shows that a saga has ended, so it must
-    /// outlive every message. A later message would restart the saga.
+    /// outlive every message. A later message would restart the saga. With a ledger, the same holds for a message whose
+    /// token was not removed, because the worker was killed after it had stored the end. Its queue redelivers it for
+    /// [`REDELIVERED_FOR`] at most.
     fn retention(&mut self, mode: Mode, message_lifetime: Duration, default: Duration) -> Duration {
-        let default = match mode {
-            Mode::Ledger => default,
-            Mode::Optimistic => message_lifetime,
+        let (default, least, why) = match mode {
+            Mode::Ledger => (default, REDELIVERED_FOR, "the time for which a queue may redeliver a message"),
+            Mode::Optimistic => {
+                (message_lifetime, message_lifetime, "the lifetime of a message in optimistic mode")
+            }
         };
         let retention = self.seconds("SAGA_RETENTION_SECONDS", default);
-        if mode == Mode::Optimistic && retention < message_lifetime {
-            self.faults.push(format!(
-                "{}_SAGA_RETENTION_SECONDS must be at least {} in optimistic mode, the time that a message \
-                 can live ({}_MESSAGE_LIFETIME_SECONDS)",
-                self.prefix(),
-                message_lifetime.as_secs(),
-                self.prefix()
-            ));
+        if retention < least {
+            let (prefix, least) = (self.prefix(), least.as_secs());
+            let must_be = format!("a number of seconds, at least {least}, {why}");
+            self.faults.push(format!("{prefix}_SAGA_RETENTION_SECONDS must be {must_be}"));
         }
         retention
     }
