@@ -22,9 +22,9 @@ use crate::store::make_all;
 use crate::transaction::{Outcome, Step};
 use crate::update::{Change, Knowledge};
 
-/// The maximum time from the position of a write until all readers find it, in microseconds: the duration of a call,
-/// the delay of an index, and the difference of two clocks.
-const MAX_DELAY: u64 = 5 * 60 * 1_000_000;
+/// The maximum time from the position of a write until all readers find it, in microseconds: the difference of two
+/// clocks, which is up to ten minutes, the duration of a call and the delay of an index.
+const MAX_DELAY: u64 = 15 * 60 * 1_000_000;
 
 pub(crate) fn key(partition: PartitionKey) -> String {
     format!("view#{partition}")
