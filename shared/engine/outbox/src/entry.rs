@@ -123,4 +123,9 @@ impl StageError {
     pub fn new(what: &str, source: EncodeError) -> Self {
         Self { what: what.to_owned(), source: Box::new(source) }
     }
+
+    /// Returns `true` if the message exceeds the maximum size.
+    pub fn is_too_large(&self) -> bool {
+        matches!(*self.source, EncodeError::TooLarge(_))
+    }
 }

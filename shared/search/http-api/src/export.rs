@@ -396,7 +396,7 @@ async fn make(api: &Api, project: ProjectId, wanted: &ExportOptions, files: &Fil
     let made = api.service.make_export(project, wanted, files).await?;
     let (search, export) = made.map_err(|why| {
         let status = match why {
-            ExportRefusal::Empty => StatusCode::UNPROCESSABLE_ENTITY,
+            ExportRefusal::Empty | ExportRefusal::TooManyFiles(_) => StatusCode::UNPROCESSABLE_ENTITY,
             ExportRefusal::TooMany | ExportRefusal::TooManyUnderWay => StatusCode::TOO_MANY_REQUESTS,
         };
         Problem::new(status, &why.to_string())

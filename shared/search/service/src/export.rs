@@ -73,6 +73,11 @@ pub enum ExportRefusal {
          ready"
     )]
     TooManyUnderWay,
+    /// The list of files exceeds the size of a command.
+    #[error(
+        "the export has too many files: {0}; export the imports of the review in several parts, or as JSON Lines"
+    )]
+    TooManyFiles(usize),
 }
 
 /// A requested export.
@@ -148,7 +153,12 @@ impl SearchService {
                 merged: *merged,
                 sources: sources.clone(),
             };
-            session.send(&ParseCommand::MakeExport(command))?;
+            match session.send(&ParseCommand::MakeExport(command)) {
+                Err(error) if error.is_too_large() => {
+                    return Ok(Err(ExportRefusal::TooManyFiles(files.files.len())));
+                }
+                sent => sent?,
+            }
             if self.committed(session, "requested an export").await? {
                 return Ok(Ok((search, export_id)));
             }

@@ -43,6 +43,10 @@ const MAX_EXAMINED: usize = 2_000;
 const MAX_ACTIONS: usize = 500;
 /// The maximum number of decisions of all bulk actions of a review.
 const MAX_DECIDED: u64 = 100_000;
+/// The maximum number of decisions of one action. One session undoes it and requests the comparison of both studies of
+/// each decision, and a document of MongoDB has up to 16 MiB
+/// (<https://www.mongodb.com/docs/manual/reference/limits/#mongodb-limit-BSON-Document-Size>).
+const MAX_DECIDED_AT_ONCE: u64 = 40_000;
 /// The number of studies of one command to compare them again, whose message has to fit into a queue.
 const COMPARED: usize = 400;
 /// The number of imports, and of marked studies, that are read at a time.
@@ -132,6 +136,9 @@ pub enum BulkRefusal {
         "the review has {MAX_ACTIONS} bulk actions or {MAX_DECIDED} decisions of them, which is the maximum"
     )]
     TooMany,
+    /// The action has the maximum number of decisions.
+    #[error("a bulk action has up to {MAX_DECIDED_AT_ONCE} decisions; continue with a new action")]
+    TooManyAtOnce,
 }
 
 /// The number of decided and undecided pairs of a review.
@@ -408,6 +415,7 @@ impl SearchService {
                     return Ok(Err(BulkRefusal::OtherRule));
                 }
             }
+            let so_far = known.and_then(|place| actions.get(place)).map_or(0, |action| action.decided);
             let mut selector = Selector {
                 of: self,
                 rule: request.rule,
@@ -420,6 +428,9 @@ impl SearchService {
             let decided = about.len() as u64;
             if decided == 0 {
                 return Ok(Ok(BulkStep { decided, next }));
+            }
+            if so_far + decided > MAX_DECIDED_AT_ONCE {
+                return Ok(Err(BulkRefusal::TooManyAtOnce));
             }
             let all: u64 = actions.iter().map(|action| action.decided).sum();
             if (known.is_none() && actions.len() >= MAX_ACTIONS) || all + decided > MAX_DECIDED {
@@ -507,5 +518,30 @@ impl SearchService {
                 return Ok(progress);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use imports::FileId;
+    use messages::Payload;
+
+    use super::*;
+
+    #[test]
+    fn undo_of_largest_action_fits_into_one_document() {
+        const MAX_DOCUMENT_BYTES: usize = 16 * 1024 * 1024;
+        let study = StudyRef {
+            search_id: SearchId::from_uuid(Uuid::max()),
+            file_id: FileId::from_uuid(Uuid::max()),
+            record: 1_999_999,
+        };
+        let studies = vec![study; COMPARED];
+        let command = CompareStudies { project_id: ProjectId::from_uuid(Uuid::max()), studies };
+        let body = ParseCommand::CompareStudies(command).body().unwrap();
+        let commands = (2 * MAX_DECIDED_AT_ONCE as usize).div_ceil(COMPARED);
+        // An outbox entry has a quarter of a kilobyte besides its message.
+        let bytes = commands * (body.data.value().to_string().len() + 1_024);
+        assert!(bytes < MAX_DOCUMENT_BYTES / 4 * 3, "{bytes}");
     }
 }
