@@ -13,10 +13,11 @@ use dedup::{
 };
 use jiff::{SignedDuration, Timestamp};
 use messages::{Host, Message, PartitionKey, SessionId, Token};
-use outbox::{Entry, Owner};
+use outbox::{Entry, Owner, View, WriteViews};
 use saga::{
     Content, ExpectedMessage, ExpectedToken, Operator, Partitions, Persist, SAGA, Stores, WriteDocuments,
 };
+use serde_json::Value;
 use servers::TestResult;
 use servers::mongo::Scratch;
 use testing::{ManualHost, sample};
@@ -194,6 +195,10 @@ async fn requeue_readmits_only_unused_event() -> TestResult {
         world.ledger.grant(world.partition, std::slice::from_ref(&token), host.now()).await?;
         host.advance(Duration::try_from(ITEM_LIFETIME)? * 2);
         assert!(!world.is_granted(&token).await?);
+        let refused = world.operator.requeue(session, &entry).await.unwrap_err();
+        assert!(!refused.is_retryable(), "an instance without a view may have ended: {refused}");
+        let view = View::new(world.partition, Value::Null, false);
+        world.scratch.mongo.write(&[view]).await?;
         for _ in 0..2 {
             world.operator.requeue(session, &entry).await?;
             assert!(world.is_granted(&token).await?);
