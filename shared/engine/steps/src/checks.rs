@@ -18,8 +18,8 @@ use crate::run::{Phase, Run, StepState};
 pub fn bounds<I: StepSaga>(machine: &StepMachine<I>) -> Bounds {
     let steps = machine.steps();
     let attempts = steps.nodes.iter().map(|node| node.retry.map_or(1, |retry| retry.max_attempts as usize));
-    // Each attempt is a request and a timer, and the undo is a request.
-    let awaited: usize = attempts.map(|attempts| 2 * attempts + 1).sum::<usize>() + steps.deadlines.len();
+    // Each attempt is a request and a timer. The undo, and a repetition for the outcome before it, are requests.
+    let awaited: usize = attempts.map(|attempts| 2 * attempts + 2).sum::<usize>() + steps.deadlines.len();
     Bounds { messages: 2 * awaited + 8, awaited, outbox: 2 * awaited + 4, ..Bounds::default() }
 }
 

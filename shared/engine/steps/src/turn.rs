@@ -70,10 +70,15 @@ impl<'a, I: StepSaga> Turn<'a, I> {
             }
             (Phase::Running, Cancelled { reason }) => Ok(self.stop(format!("cancelled: {reason}"))),
             (Phase::Running, DeadlinePassed { deadline }) => self.deadline_passed(deadline),
-            (_, RetryDue { step }) => self.retry(step),
-            (_, Resolved { .. } | Rejected { .. } | Cancelled { .. } | DeadlinePassed { .. }) => {
-                ignored("the run has stopped")
-            }
+            (Phase::Running, RetryDue { step }) => self.retry(step),
+            (
+                _,
+                Resolved { .. }
+                | Rejected { .. }
+                | Cancelled { .. }
+                | DeadlinePassed { .. }
+                | RetryDue { .. },
+            ) => ignored("the run has stopped"),
         }
     }
 
@@ -201,27 +206,19 @@ impl<'a, I: StepSaga> Turn<'a, I> {
 
     fn failed(&mut self, node: &Node<I>, attempts: u32, reason: &str, after_seconds: Option<u32>) -> String {
         self.set(node.name, StepState::Retrying { attempts });
-        let (step, is_running) = (node.name, self.before.phase == Phase::Running);
-        let has_attempts = node.retry.is_some_and(|retry| attempts < retry.max_attempts);
-        let reason = match (is_running, has_attempts) {
-            (true, true) => format!("{step} failed in attempt {attempts}: {reason}"),
-            (true, false) => self.stop(format!("{step} failed in its last attempt: {reason}")),
-            (false, _) => format!("{step} failed and is to be undone: {reason}"),
-        };
-        if is_running && has_attempts || self.awaits_outcome(node) {
-            let wanted = SignedDuration::from_secs(i64::from(after_seconds.unwrap_or(0)));
-            let delay = node.retry.map_or(wanted, |retry| retry.delay(attempts).max(wanted));
-            let event = StepEvent::RetryDue { step: step.to_owned() };
-            self.schedule(retry_timer(step), delay, &event);
+        let step = node.name;
+        if self.before.phase != Phase::Running {
+            return format!("{step} failed and is to be undone: {reason}");
         }
-        reason
-    }
-
-    /// Returns `true` if a step may only be undone after its outcome is known. An attempt that timed out may still take
-    /// effect in the other system, after an undo that found nothing. A repetition under the same key has an outcome.
-    fn awaits_outcome(&self, node: &Node<I>) -> bool {
-        let is_undoing = matches!(self.run.phase, Phase::Undoing { .. });
-        is_undoing && node.has_undo && node.in_doubt == InDoubt::Await
+        match node.retry.filter(|retry| attempts < retry.max_attempts) {
+            Some(retry) => {
+                let wanted = SignedDuration::from_secs(i64::from(after_seconds.unwrap_or(0)));
+                let event = StepEvent::RetryDue { step: step.to_owned() };
+                self.schedule(retry_timer(step), retry.delay(attempts).max(wanted), &event);
+                format!("{step} failed in attempt {attempts}: {reason}")
+            }
+            None => self.stop(format!("{step} failed in its last attempt: {reason}")),
+        }
     }
 
     fn undone(&mut self, step: &str, state: StepState) -> ApplyResult {
@@ -240,29 +237,24 @@ impl<'a, I: StepSaga> Turn<'a, I> {
         let Some(StepState::Retrying { attempts }) = self.before.steps.get(node.name) else {
             return ignored(format!("{step} has not failed"));
         };
-        if self.before.phase != Phase::Running && !self.awaits_outcome(node) {
-            return ignored("the run has stopped");
-        }
         let attempt = attempts.saturating_add(1);
-        self.request(node, Verb::Perform, attempt);
+        self.request(node, Verb::Perform, Some(attempt));
         self.set(node.name, StepState::Requested { attempt });
         Ok(format!("attempt {attempt} at {step}"))
     }
 
     /// Stops the run: from now on its steps are undone, or left after the pivot.
     fn stop(&mut self, reason: String) -> String {
+        for (step, state) in &self.before.steps {
+            if matches!(state, StepState::Retrying { .. }) {
+                self.effects.push(Effect::Cancel { timer: retry_timer(step) });
+            }
+        }
         self.run.steps.retain(|_, state| *state != StepState::Waiting);
         self.run.phase = match self.is_past_pivot() {
             true => Phase::Failed { reason: reason.clone(), at: self.now },
             false => Phase::Undoing { reason: reason.clone() },
         };
-        for (step, state) in &self.before.steps {
-            let place = self.steps.find(step, self.run.list_version);
-            let is_awaited = place.is_some_and(|place| self.awaits_outcome(&self.steps.nodes[place]));
-            if matches!(state, StepState::Retrying { .. }) && !is_awaited {
-                self.effects.push(Effect::Cancel { timer: retry_timer(step) });
-            }
-        }
         reason
     }
 
@@ -310,7 +302,7 @@ impl<'a, I: StepSaga> Turn<'a, I> {
         let state = match (applies, &node.request, self.run.signals.get(node.name)) {
             (false, ..) => StepState::Skipped,
             (true, Some(_), _) => {
-                self.request(node, Verb::Perform, 1);
+                self.request(node, Verb::Perform, Some(1));
                 StepState::Requested { attempt: 1 }
             }
             (true, None, Some(Signal::Resolved { value })) => StepState::Completed { output: value.clone() },
@@ -338,15 +330,24 @@ impl<'a, I: StepSaga> Turn<'a, I> {
             }
             clear[place] = match self.run.steps.get(node.name) {
                 Some(StepState::Undoing { .. }) => false,
-                Some(StepState::Requested { .. } | StepState::Retrying { .. })
-                    if self.awaits_outcome(node) =>
+                Some(StepState::Requested { .. }) if node.has_undo && node.in_doubt == InDoubt::Await => {
+                    false
+                }
+                // An attempt that timed out may take effect in the other system after an undo that found nothing. A
+                // repetition under the same key has an outcome. Its command has no attempt, so its queue redelivers it.
+                Some(&StepState::Retrying { attempts })
+                    if node.has_undo
+                        && node.in_doubt == InDoubt::Await
+                        && node.is_in(self.run.list_version) =>
                 {
+                    self.request(node, Verb::Perform, None);
+                    self.set(node.name, StepState::Requested { attempt: attempts.saturating_add(1) });
                     false
                 }
                 Some(state) if node.has_undo && node.is_in(self.run.list_version) => {
                     match self.doubt_of(state) {
                         Some(in_doubt) => {
-                            self.request(node, Verb::Undo, 1);
+                            self.request(node, Verb::Undo, Some(1));
                             self.set(node.name, StepState::Undoing { in_doubt });
                             false
                         }
@@ -445,9 +446,9 @@ impl<'a, I: StepSaga> Turn<'a, I> {
         self.run.steps.insert(step.to_owned(), state);
     }
 
-    fn request(&mut self, node: &Node<I>, verb: Verb, attempt: u32) {
+    fn request(&mut self, node: &Node<I>, verb: Verb, attempt: Option<u32>) {
         if let (Some(request), Some(context)) = (&node.request, self.run.context()) {
-            let attempt = node.retry.map(|_| attempt);
+            let attempt = attempt.filter(|_| node.retry.is_some());
             let effect = request(&context, verb, attempt);
             self.effects.push(effect);
         }

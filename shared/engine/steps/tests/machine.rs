@@ -195,25 +195,30 @@ fn failed_step_is_undone_after_its_outcome() {
     let second = SignedDuration::from_secs(1);
     let retry = RetryPolicy { max_attempts: 2, initial_interval: second, max_interval: second };
     let machine = machine(one("a").retry(retry));
-    let again = RetryDue { step: "a".to_owned() };
     let mut run = Run::default();
     next(&machine, &mut run, &started());
     next(&machine, &mut run, &failed("a", 1, None));
     let mut cancelled_run = run.clone();
-    next(&machine, &mut run, &again);
-    assert_eq!(next(&machine, &mut run, &failed("a", 2, None)), ["retry:a in 1 s"], "the last attempt");
+    next(&machine, &mut run, &RetryDue { step: "a".to_owned() });
+    let mut stopped_run = run.clone();
+    assert_eq!(next(&machine, &mut run, &failed("a", 2, None)), ["Do a"], "after the last attempt");
     assert!(matches!(run.phase, Phase::Undoing { .. }), "{run:?}");
-    assert_eq!(next(&machine, &mut run, &again), ["Do a"]);
-    assert_eq!(next(&machine, &mut run, &failed("a", 3, None)), ["retry:a in 1 s"]);
-    assert_eq!(next(&machine, &mut run, &again), ["Do a"]);
+    assert!(is_ignored(&machine, &run, &failed("a", 2, None)), "a duplicate");
     let mut refused_run = run.clone();
     assert_eq!(next(&machine, &mut run, &completed("a")), ["Undo a"]);
     assert_eq!(run.steps["a"], StepState::Undoing { in_doubt: false });
     assert_eq!(next(&machine, &mut refused_run, &refused("a")), [] as [&str; 0]);
     assert!(matches!(refused_run.phase, Phase::Undone { .. }), "{refused_run:?}");
 
-    assert_eq!(next(&machine, &mut cancelled_run, &cancelled()), [] as [&str; 0], "the timer remains");
-    assert_eq!(next(&machine, &mut cancelled_run, &again), ["Do a"]);
+    assert_eq!(next(&machine, &mut cancelled_run, &cancelled()), ["no retry:a", "Do a"]);
+    assert_eq!(next(&machine, &mut stopped_run, &cancelled()), [] as [&str; 0], "the reply is awaited");
+    let Decision::Advance(advance) = decide(&machine, &stopped_run, &failed("a", 2, None)) else { panic!() };
+    let Effect::Request { body, .. } = &advance.effects[0] else { panic!("{:?}", advance.effects) };
+    assert_eq!(
+        body.data.value().get("attempt"),
+        None,
+        "its queue redelivers the command until it has an outcome"
+    );
 }
 
 #[test]
