@@ -56,7 +56,7 @@ struct BulkActionStepView {
     request_body = NewBulkAction,
     responses(
         (status = 200, description = "The decisions are stored; the marks follow", body = BulkActionStepView),
-        (status = 422, description = "The request is invalid, or the review has too many bulk actions", body = Problem, content_type = "application/problem+json"),
+        (status = 422, description = "The request is invalid, the review has too many bulk actions, or the action has 40,000 decisions", body = Problem, content_type = "application/problem+json"),
         CommonErrors,
     ),
 )]

@@ -365,7 +365,7 @@ pub(super) async fn make_export(
     responses(
         (status = 200, description = "The export can be downloaded immediately", body = ExportView),
         (status = 202, description = "The export will be created; `Location` is its URL", body = ExportView),
-        (status = 422, description = "The review has no imports, or more than 1,000", body = Problem, content_type = "application/problem+json"),
+        (status = 422, description = "The review has no imports, more than 1,000, or too many files for one export", body = Problem, content_type = "application/problem+json"),
         (status = 429, description = "The first import already has 20 stored exports, or 4 exports of the review are being created", body = Problem, content_type = "application/problem+json"),
         CommonErrors,
     ),

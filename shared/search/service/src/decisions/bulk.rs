@@ -137,7 +137,9 @@ pub enum BulkRefusal {
     )]
     TooMany,
     /// The action has the maximum number of decisions.
-    #[error("a bulk action has up to {MAX_DECIDED_AT_ONCE} decisions; continue with a new action")]
+    #[error(
+        "a bulk action has up to {MAX_DECIDED_AT_ONCE} decisions; apply the rule again to decide the others"
+    )]
     TooManyAtOnce,
 }
 
@@ -429,12 +431,12 @@ impl SearchService {
             if decided == 0 {
                 return Ok(Ok(BulkStep { decided, next }));
             }
-            if so_far + decided > MAX_DECIDED_AT_ONCE {
-                return Ok(Err(BulkRefusal::TooManyAtOnce));
-            }
             let all: u64 = actions.iter().map(|action| action.decided).sum();
             if (known.is_none() && actions.len() >= MAX_ACTIONS) || all + decided > MAX_DECIDED {
                 return Ok(Err(BulkRefusal::TooMany));
+            }
+            if so_far + decided > MAX_DECIDED_AT_ONCE {
+                return Ok(Err(BulkRefusal::TooManyAtOnce));
             }
             let at = decisions.next_time(self.host().now());
             let place = known.unwrap_or(actions.len());
