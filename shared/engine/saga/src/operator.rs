@@ -44,8 +44,9 @@ pub enum Readmission {
 }
 
 /// The error of [`Readmission::Forgotten`].
-pub(crate) const FORGOTTEN: &str = "the partition has forgotten whether this message was processed; inspect its state, then \
-    delete this message, and send the event again if it is missing";
+pub(crate) const FORGOTTEN: &str = "the partition has forgotten whether this message was processed, because the message is more \
+    than a month old, or its instance has ended; inspect its state, then delete this message, and send the event again \
+    if it is missing";
 
 /// The replies that a partition admits after a restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

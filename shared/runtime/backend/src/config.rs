@@ -174,7 +174,8 @@ pub struct Config {
     /// 43,200. Default: 60, and as long as specified for queues that specify it. On Lambda the queues determine it.
     pub visibility: Option<Duration>,
     /// `ORDERS_SAGA_RETENTION_SECONDS`: the retention of the documents of ended sagas. Default: 604,800 (7 days) in
-    /// ledger mode, [`Config::message_lifetime`] in optimistic mode.
+    /// ledger mode, where it is at least 129,600 (36 hours). In optimistic mode it is at least
+    /// [`Config::message_lifetime`], which is then the default.
     pub saga_retention: Duration,
     /// `ORDERS_MESSAGE_LIFETIME_SECONDS`: the maximum lifetime of a message in a queue and its dead-letter queue.
     /// Default: 1,209,600, the limit of SQS
@@ -262,10 +263,10 @@ mod tests {
         );
         assert!(config(&[short, ("ORDERS_MESSAGE_LIFETIME_SECONDS", "345600")]).is_ok());
         let of_ledger = |seconds| read(pairs(&[("ORDERS_SAGA_RETENTION_SECONDS", seconds)]));
-        assert_eq!(of_ledger("86400").unwrap().saga_retention, Duration::from_secs(86_400));
-        let faults = of_ledger("86399").unwrap_err().to_string();
+        assert_eq!(of_ledger("129600").unwrap().saga_retention, Duration::from_secs(129_600));
+        let faults = of_ledger("129599").unwrap_err().to_string();
         assert!(
-            faults.contains("SAGA_RETENTION_SECONDS must be a number of seconds, at least 86400"),
+            faults.contains("SAGA_RETENTION_SECONDS must be a number of seconds, at least 129600"),
             "{faults}"
         );
     }
@@ -307,7 +308,7 @@ mod tests {
         let patient = outbox("ORDERS_OUTBOX_GIVE_UP_SECONDS", "172800").unwrap();
         assert_eq!(patient.give_up_after, SignedDuration::from_hours(48));
         assert!(outbox("ORDERS_OUTBOX_BATCH", "0").is_err());
-        let kept = outbox("ORDERS_OUTBOX_RETENTION_SECONDS", "86400").unwrap();
+        let kept = outbox("ORDERS_OUTBOX_RETENTION_SECONDS", "129600").unwrap();
         assert_eq!(kept.retention, SignedDuration::from_hours(24));
     }
 

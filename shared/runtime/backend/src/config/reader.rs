@@ -29,9 +29,9 @@ pub fn store_table(system: &str) -> Option<String> {
 /// Maximum of settings in seconds: a century. Larger values are typing errors.
 const MAX_SECONDS: u64 = 3_155_760_000;
 
-/// The maximum time until a queue dead-letters a message. Twenty deliveries that wait for a newer version take fifteen
-/// hours ([`messages::Backoff`]).
-const REDELIVERED_FOR: Duration = Duration::from_hours(24);
+/// The maximum time until a queue dead-letters a message. Twenty deliveries that wait for a newer version take 14 to 28
+/// hours ([`messages::Backoff`]), and the time of their handling.
+const REDELIVERED_FOR: Duration = Duration::from_hours(36);
 
 pub(crate) fn span(duration: Duration) -> SignedDuration {
     SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX)
@@ -218,7 +218,7 @@ impl<'a> Reader<'a> {
         let (default, least, why) = match mode {
             Mode::Ledger => (default, REDELIVERED_FOR, "the time for which a queue may redeliver a message"),
             Mode::Optimistic => {
-                (message_lifetime, message_lifetime, "the lifetime of a message in optimistic mode")
+                (message_lifetime, message_lifetime, "in optimistic mode MESSAGE_LIFETIME_SECONDS")
             }
         };
         let retention = self.seconds("SAGA_RETENTION_SECONDS", default);

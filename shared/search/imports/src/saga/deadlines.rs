@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 
 /// The maximum time to wait for the result of a bucket scan. The result usually arrives immediately, but a message
-/// that only a newer version can read waits for fifteen hours before it is dead-lettered.
+/// that only a newer version can read waits for 14 to 28 hours before it is dead-lettered.
 pub(super) const MAX_SCAN_TIME: SignedDuration = SignedDuration::from_hours(24);
 
 /// The time limits of a search.
