@@ -24,6 +24,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::FirstPage, names: &["SP"] },
     Rule { field: Field::LastPage, names: &["OP"] },
     Rule { field: Field::Doi, names: &["DO"] },
+    Rule { field: Field::Pmid, names: &["PMID"] },
     Rule { field: Field::Accession, names: &["AN"] },
     Rule { field: Field::Database, names: &["DB", "DS"] },
     Rule { field: Field::Abstract, names: &["AB"] },

@@ -1,6 +1,8 @@
 //! Splits RefWorks' tagged files: a record begins at `RT` and ends at the next one. Behind a blank line, other tags
 //! with a title are also a record.
 
+use memchr::memchr;
+
 use super::{
     lines::{MARK_LENGTH, unmarked},
     tagged::{LineRole, TaggedSplitter},
@@ -40,23 +42,32 @@ const KINDS: [&[u8]; 26] = [
     b"Web",
 ];
 
-/// The tags, with two characters each. In prose they would be words.
+/// The tags. In prose they would be words.
 #[rustfmt::skip]
-const TAGS: [&str; 46] = [
+const TAGS: [&str; 65] = [
     "RT", "SR", "ID", "A1", "A2", "A3", "A4", "A5", "A6", "T1", "T2", "T3", "JF", "JO", "YR", "FD", "VO", "IS", "SP",
     "OP", "K1", "AB", "NO", "ED", "PB", "PP", "SN", "AV", "AD", "AN", "LA", "CL", "SF", "OT", "LK", "DO", "CN", "DB",
-    "DS", "IP", "RD", "ST", "UL", "SL", "LL", "WT",
+    "DS", "IP", "RD", "ST", "UL", "SL", "LL", "WT", "CR", "OL", "WP", "WV", "U1", "U2", "U3", "U4", "U5", "U6", "U7",
+    "U8", "U9", "U10", "U11", "U12", "U13", "U14", "U15",
 ];
+
+/// The longest tag.
+const MAX_TAG: usize = "PMCID".len();
 
 /// The tag of a line, and the offset of its value.
 pub(crate) fn tag(line: &str) -> Option<(&str, usize)> {
-    let name = line.get(..2)?;
+    let front = &line.as_bytes()[..line.len().min(MAX_TAG + 1)];
+    let end = memchr(b' ', front).unwrap_or(front.len());
+    let (name, value) = (line.get(..end)?, line.len().min(end + 1));
     // CNKI writes this tag in lower case.
     let name = if name == "vo" { "VO" } else { name };
-    if !TAGS.contains(&name) {
-        return None;
-    }
-    matches!(line.as_bytes().get(2), None | Some(b' ')).then(|| (name, line.len().min(3)))
+    let is_known = match name {
+        // A wrapped line may also begin with the label of an identifier.
+        "PMID" => line[value..].trim().bytes().all(|byte| byte.is_ascii_digit()),
+        "PMCID" => line[value..].trim().trim_start_matches("PMC").bytes().all(|byte| byte.is_ascii_digit()),
+        _ => TAGS.contains(&name),
+    };
+    is_known.then_some((name, value))
 }
 
 fn kind(line: &[u8]) -> LineRole {
@@ -101,5 +112,13 @@ mod tests {
         assert_eq!(tag("T1 a"), Some(("T1", 3)));
         assert_eq!(tag("vo 5"), Some(("VO", 3)));
         assert_eq!(tag("In vivo"), None);
+        assert_eq!(
+            (tag("U15 b"), tag("PMID 12"), tag("PMCID PMC12")),
+            (Some(("U15", 4)), Some(("PMID", 5)), Some(("PMCID", 6)))
+        );
+        assert_eq!(
+            (tag("PMID is missing"), tag("U151 b"), tag("OL"), tag("é")),
+            (None, None, Some(("OL", 2)), None)
+        );
     }
 }

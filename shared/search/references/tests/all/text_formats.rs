@@ -56,6 +56,19 @@ fn refworks_files_are_read() {
 }
 
 #[test]
+fn refworks_tags_of_users_and_identifiers_end_values() {
+    let text = "RT Journal Article\nA1 Roe,Ann\nT1 Tests\nAB We test.\nU1 Included\nU15 last\nLK http://example.org/a\n\
+        OL English (30)\nPMID 12345678\nPMCID PMC1234567\n";
+    let found = &references(text)[0];
+    assert_eq!(
+        (found.r#abstract.as_deref(), found.url.as_deref()),
+        (Some("We test."), Some("http://example.org/a"))
+    );
+    assert_eq!((found.pmid.as_deref(), found.pmcid.as_deref()), (Some("12345678"), Some("PMC1234567")));
+    assert_eq!((found.extra["U15"].as_slice(), found.extra["OL"].len()), (["last".to_owned()].as_slice(), 1));
+}
+
+#[test]
 fn ovid_texts_are_read() {
     let text = "<1>\nUnique Identifier\n  42\nTitle\n  Tests of readers:\n  a trial.\nSource\n  J Tests. 12(3):123-129, 2020 Mar.\nAuthors\n  \
         Roe RA\n  van der Doe J\nAbstract\n  AIM: To test.\n  RESULT: It works.\nDigital Object Identifier\n  https://dx.doi.org/10.5555/t.1\n\n\
