@@ -1,7 +1,7 @@
 //! Splits EndNote's tagged files (`.enw`, also known as refer).
 //!
 //! A tagged line begins with `%` and one character. A record begins at `%0`, or at any tag after a blank line: blank
-//! lines separate records, and some programs omit `%0`.
+//! lines separate records, and some programs omit `%0` or write it behind the title.
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
@@ -29,7 +29,8 @@ fn kind(line: &[u8]) -> LineRole {
 
 fn begins_next(open: &OpenRecord, kind: LineRole) -> bool {
     match kind {
-        LineRole::Type => true,
+        // The type of an open record may follow other tags, or be given twice.
+        LineRole::Type => open.blanks > 0 || (open.typed && open.filled),
         LineRole::UntypedStart => open.blanks > usize::from(open.is_spaced),
         _ => false,
     }
@@ -54,6 +55,15 @@ mod tests {
     fn refer_records_begin_at_type_or_blank_line() {
         let text = "%0 Book\n%T a\nmore\n%0 Book\n%T b\n\n%A c\n%T d\n% no tag\n\n 50% of e\n";
         let records = ["%0 Book\n%T a\nmore", "%0 Book\n%T b", "%A c\n%T d\n% no tag\n\n 50% of e"];
+        assert_eq!(cut(&mut splitter(1000), text), records);
+    }
+
+    #[test]
+    fn refer_type_behind_other_tags_belongs_to_open_record() {
+        let text =
+            "%T a\n%0 Book\n%A b\n%0 Book\n%T c\n\n\n%T d\n%0 Book\n%D 2020\n\n%0 Serial\n%0 Audio\n%T e\n";
+        let records =
+            ["%T a\n%0 Book\n%A b", "%0 Book\n%T c", "%T d\n%0 Book\n%D 2020", "%0 Serial\n%0 Audio\n%T e"];
         assert_eq!(cut(&mut splitter(1000), text), records);
     }
 }

@@ -69,6 +69,14 @@ fn refworks_tags_of_users_and_identifiers_end_values() {
 }
 
 #[test]
+fn endnote_type_behind_title_begins_no_record() {
+    let text = "%T First\n%0 Journal Article\n%A Roe, Ann\n%D 2020\n\n\n%T Second\n%0 Book\n%D 2021\n";
+    let found = references(text);
+    let [first, second] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((first.title.as_str(), first.year, second.year), ("First", Some(2020), Some(2021)));
+}
+
+#[test]
 fn ovid_texts_are_read() {
     let text = "<1>\nUnique Identifier\n  42\nTitle\n  Tests of readers:\n  a trial.\nSource\n  J Tests. 12(3):123-129, 2020 Mar.\nAuthors\n  \
         Roe RA\n  van der Doe J\nAbstract\n  AIM: To test.\n  RESULT: It works.\nDigital Object Identifier\n  https://dx.doi.org/10.5555/t.1\n\n\
