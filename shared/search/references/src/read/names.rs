@@ -13,8 +13,8 @@ use additions::without_additions;
 pub(super) use groups::is_organisation;
 use groups::{is_organisation_without_alphabet, people_and_groups};
 use memchr::{memchr, memchr_iter, memchr2};
-use shapes::{PARTICLES, are_initials, are_initials_of, is_short_form, is_word};
-pub(super) use shapes::{is_ideographic, is_natural, is_suffix, is_without_alphabet};
+use shapes::{PARTICLES, are_initials_of, is_short_form, is_word};
+pub(super) use shapes::{are_initials, is_ideographic, is_natural, is_suffix, is_without_alphabet};
 
 use super::{
     entities, notation,

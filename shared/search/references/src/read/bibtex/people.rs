@@ -89,11 +89,14 @@ fn words_of(name: &str) -> Vec<String> {
 /// list has no `and`.
 fn people(name: &str, is_alone: bool) -> Vec<String> {
     let bare = tidy::trim(name);
+    // The Cochrane Library writes a comma before `and`. A comma behind the only part marks a group.
+    let bare = bare.strip_suffix(',').filter(|bare| bare.contains(',')).unwrap_or(bare);
     if bare.contains(['{', '\\', '=']) {
         return person(bare).into_iter().collect();
     }
     let parts: Vec<&str> = bare.split(',').map(str::trim).collect();
     let has_initial = || bare.split([' ', ',']).any(|word| word.ends_with('.') || word.chars().count() == 1);
+    let are_initials = |given: &str| names::are_initials(&given.replace(' ', "")) && !names::is_suffix(given);
     match parts.as_slice() {
         // `Ann Roe, Bob Doe, Kay Poe`. Pairs without initials may be family names of two words with given names.
         [_, _, _, ..]
@@ -102,6 +105,24 @@ fn people(name: &str, is_alone: bool) -> Vec<String> {
                 && (parts.len() % 2 == 1 || has_initial()) =>
         {
             parts.into_iter().filter_map(person).collect()
+        }
+        // `Roe, A., B. Doe, and C. Poe` in the style of Chicago.
+        [_, given, others @ ..]
+            if !others.is_empty()
+                && are_initials(given)
+                && others.iter().all(|name| {
+                    names::is_natural(name) && name.split(' ').next().is_some_and(&are_initials)
+                }) =>
+        {
+            let first = names::joined(&plain(parts[0]), &plain(given));
+            first.into_iter().chain(others.iter().filter_map(|name| person(name))).collect()
+        }
+        // `Roe, A, Doe, B, and Poe, C` of the Cochrane Library. A single name has at most two commas.
+        [_, _, _, _, ..]
+            if parts.len().is_multiple_of(2)
+                && parts.iter().skip(1).step_by(2).all(|given| are_initials(given)) =>
+        {
+            parts.chunks(2).filter_map(|pair| names::joined(&plain(pair[0]), &plain(pair.get(1)?))).collect()
         }
         // `Roe, A., Doe, B.`
         [_, _, _, _, ..]
@@ -296,6 +317,11 @@ mod tests {
             ("Ann T. Roe,Bob Doe,Kay Poe", &["Roe, Ann T.", "Doe, Bob", "Poe, Kay"]),
             ("Ann Roe, Bob Doe, Kay Poe and Jo Farm", &["Roe, Ann", "Doe, Bob", "Poe, Kay", "Farm, Jo"]),
             ("Roe, A., Doe, B., Poe, C.", &["Roe, A.", "Doe, B.", "Poe, C."]),
+            ("Roe, AB, Doe, C, and Poe, D", &["Roe, AB", "Doe, C", "Poe, D"]),
+            ("Roe, A.-M., van der Doe, B. C. and others", &["Roe, A.-M.", "van der Doe, B. C."]),
+            ("Roe, A, and Doe, B", &["Roe, A", "Doe, B"]),
+            ("Roe, A., B. Doe, and C. Poe", &["Roe, A.", "Doe, B.", "Poe, C."]),
+            ("Roe, A., Jane", &["Roe, Jane, A."]),
             ("Roe A and Doe BC and van der Berg J", &["Roe, A", "Doe, BC", "van der Berg, J"]),
             ("Ann Roe et al.", &["Roe, Ann"]),
             ("Roe, Ann, et al.", &["Roe, Ann"]),

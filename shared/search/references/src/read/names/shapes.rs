@@ -63,7 +63,7 @@ pub(crate) fn is_suffix(word: &str) -> bool {
 }
 
 /// Returns `true` for initials such as `J`, `JD`, `J.D.` or `A.-M.`.
-pub(super) fn are_initials(text: &str) -> bool {
+pub(crate) fn are_initials(text: &str) -> bool {
     let letters = text.chars().filter(|c| c.is_alphabetic());
     (1..=MAX_INITIALS).contains(&letters.clone().count())
         && letters.clone().all(char::is_uppercase)
