@@ -5,12 +5,18 @@ use std::borrow::Cow;
 use super::{
     dates,
     draft::Draft,
+    entities,
     field::{Field, FieldName},
+    tidy,
 };
 use crate::work::spend;
 
 /// Longest date in parentheses.
 const MAX_DATE: usize = 64;
+/// Longest name of a journal where other text may precede.
+const MAX_JOURNAL: usize = 160;
+/// Longest pages where other text may follow.
+const MAX_PAGES: usize = 24;
 
 /// The parts of a citation, unchanged; empty if missing.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -44,9 +50,23 @@ pub(super) fn add_parts(draft: &mut Draft<'_>, name: &'static str, found: &Citat
     }
 }
 
+/// Adds the source on Ovid: a citation, or the name of the journal alone for a work that is published before its issue.
+/// Other texts are kept unchanged.
+pub(super) fn add_source(draft: &mut Draft<'_>, name: &'static str, value: &str) {
+    let Some(text) = tidy::line(&entities::decode(value)) else { return };
+    let journal = text.trim_end_matches(['.', ' ']);
+    if let Some(found) = parse(&text) {
+        add_parts(draft, name, &found);
+    } else if journal.len() < MAX_JOURNAL && !journal.contains(|c: char| c.is_ascii_digit()) {
+        add_parts(draft, name, &Citation { journal, ..Citation::default() });
+    } else {
+        draft.extra.push(name, &text);
+    }
+}
+
 /// Parses a citation in the form of PubMed, Ovid or ProQuest.
 pub(super) fn parse(text: &str) -> Option<Citation<'_>> {
-    if !spend(5 * text.len()) {
+    if !spend(8 * text.len()) {
         return None;
     }
     parse_japanese(text)
@@ -55,6 +75,8 @@ pub(super) fn parse(text: &str) -> Option<Citation<'_>> {
         .or_else(|| parse_ovid(text))
         .or_else(|| parse_proquest(text))
         .or_else(|| parse_chapter(text))
+        .or_else(|| parse_issue(text))
+        .or_else(|| parse_pages_last(text))
 }
 
 /// Parses a citation in a column for the journal, in the form of Ovid or SinoMed. The pages show that it is one.
@@ -185,7 +207,13 @@ pub(super) fn without_city(journal: &str) -> &str {
 
 /// `J Tests. 2020 Mar;12(3):123-129.`
 pub(super) fn parse_pubmed(text: &str) -> Option<Citation<'_>> {
-    let (at, _) = text.match_indices(". ").filter(|(at, _)| begins_with_year(&text[at + 2..])).last()?;
+    // A month may also end in a full stop: `Journal of Tests 12(3), Feb. 2020: 123-129.`
+    let is_month = |at: usize| {
+        let word = text[..at].rsplit(' ').next().unwrap_or_default();
+        word.len() < 5 && dates::is_month(word) && text[..at - word.len()].ends_with(", ")
+    };
+    let stops = text.match_indices(". ").filter(|(at, _)| begins_with_year(&text[at + 2..]));
+    let (at, _) = stops.filter(|(at, _)| !is_month(*at)).last()?;
     let journal = text[..at].trim();
     let rest = &text[at + 2..];
     let end = rest.find([';', ':', '.']).unwrap_or(rest.len());
@@ -217,11 +245,17 @@ fn parse_ovid(text: &str) -> Option<Citation<'_>> {
         rest.find([')', ':', ',']).map_or(rest.len(), |at| at + usize::from(rest[at..].starts_with(')')));
     let (volume, issue, _) = numbers_of(&rest[..end]);
     let (mut date, mut pages) = ("", article);
-    for part in rest[end..].split([',', ':']).map(|part| part.trim().trim_end_matches('.')) {
+    // The beginning of a month whose year is in the next part: `12(3), Mar. 5, 2020.`
+    let (mut month, mut at) = (None, end);
+    for whole in rest[end..].split([',', ':']) {
+        let (start, part) = (at, whole.trim().trim_end_matches('.'));
+        at += whole.len() + 1;
         let numbers =
             part.trim_matches(['(', ')', ' ']).trim_start_matches("pp.").trim_start_matches("pp ").trim();
         if date.is_empty() && dates::year(part).is_some() && !part.contains(['-', '–']) {
-            date = part;
+            date = month.map_or(part, |month| rest[month..start + whole.len()].trim().trim_end_matches('.'));
+        } else if date.is_empty() && part.split(['.', ' ']).next().is_some_and(dates::is_month) {
+            month = Some(start);
         } else if pages.is_empty() && numbers.contains(|c: char| c.is_ascii_digit()) {
             pages = numbers;
         }
@@ -266,6 +300,91 @@ fn parse_chapter(text: &str) -> Option<Citation<'_>> {
     })?;
     let (pages, _) = bracketed(pages, MAX_DATE)?;
     Some(Citation { journal: book.strip_prefix(". ")?, date, volume: "", issue: "", pages })
+}
+
+/// `Journal of Tests May/June 2020;12(3):123-129` of Journals@Ovid.
+fn parse_issue(text: &str) -> Option<Citation<'_>> {
+    let (front, numbers) = text.split_once(';')?;
+    let (journal, date) = before_date(front.trim_end())?;
+    let (volume, issue, pages) = numbers_of(numbers);
+    let pages = pages.trim_end_matches('.');
+    let is_number = numbers.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '(');
+    (is_number && volume.len() < 16 && is_journal(journal) && are_pages(pages)).then_some(Citation {
+        journal,
+        date,
+        volume,
+        issue,
+        pages,
+    })
+}
+
+/// `Journal of Tests, 2020(3): 123-129.` or `Journal of Tests 12(3), Winter 2020: 123-129.` of other databases on Ovid.
+fn parse_pages_last(text: &str) -> Option<Citation<'_>> {
+    let (front, pages) = text.trim_end_matches(['.', ' ']).rsplit_once(':')?;
+    let (front, date) = front.rsplit_once(", ")?;
+    let (date, issue_of_year) = match date.split_once('(') {
+        Some((year, issue)) => (year.trim_end(), issue.strip_suffix(')')?),
+        None => (date, ""),
+    };
+    let is_date = before_date(date).is_some_and(|(before, _)| before.is_empty());
+    let (before, issue) = match front.strip_suffix(')').and_then(|front| front.rsplit_once('(')) {
+        Some((before, issue)) if issue.contains(|c: char| c.is_ascii_digit()) => (before.trim_end(), issue),
+        _ => (front, issue_of_year),
+    };
+    let (journal, volume) = match before.rsplit_once(' ') {
+        Some((journal, volume)) if volume.bytes().all(|byte| byte.is_ascii_digit()) => (journal, volume),
+        _ => (before, ""),
+    };
+    let (journal, pages) = (journal.trim_end_matches([',', ' ']), pages.trim());
+    (is_date && is_journal(journal) && are_pages(pages)).then_some(Citation {
+        journal,
+        date,
+        volume,
+        issue,
+        pages,
+    })
+}
+
+/// Splits a text before the date at its end: a year, possibly after a month, a day or a season. The date begins at the
+/// start of the text if nothing else precedes it.
+fn before_date(text: &str) -> Option<(&str, &str)> {
+    const SEASONS: [&str; 5] = ["Spring", "Summer", "Autumn", "Fall", "Winter"];
+    let year_at = text.rfind(' ').map_or(0, |at| at + 1);
+    let year = &text[year_at..];
+    if year.len() != 4 || dates::year(year).is_none() {
+        return None;
+    }
+    let last = |before: &'_ str| {
+        let before = before.trim_end();
+        let at = before.rfind(' ').map_or(0, |at| at + 1);
+        (at, before[at..].trim_end_matches([',', '.']).len() + at)
+    };
+    let is_month = |word: &str| {
+        !word.is_empty()
+            && word.split(['/', '-', '–']).all(|part| dates::is_month(part) || SEASONS.contains(&part))
+    };
+    let is_day = |word: &str| (1..=2).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit());
+    let (first, first_end) = last(&text[..year_at]);
+    let (second, second_end) = last(&text[..first]);
+    let (first_word, second_word) = (&text[first..first_end], &text[second..second_end]);
+    let start = match (is_month(first_word), is_month(second_word)) {
+        (true, _) if is_day(second_word) => second,
+        (true, _) => first,
+        (_, true) if is_day(first_word) => second,
+        _ => year_at,
+    };
+    Some((text[..start].trim_end_matches([' ', ',', '.']), &text[start..]))
+}
+
+fn is_journal(text: &str) -> bool {
+    text.len() < MAX_JOURNAL && text.contains(char::is_alphabetic) && !text.starts_with("In:")
+}
+
+fn are_pages(text: &str) -> bool {
+    text.len() < MAX_PAGES
+        && text.bytes().any(|byte| byte.is_ascii_digit())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '–' | ',' | ' '))
+        && text.split_whitespace().all(|part| part.len() == 1 || part.contains(|c: char| c.is_ascii_digit()))
 }
 
 /// Splits a text after an opening bracket into the content of the bracket and the rest. Returns `None` if the content
@@ -347,6 +466,28 @@ mod tests {
             parse("Sex. 2000 people"),
             Some(Citation { journal: "Sex", date: "2000 people", ..Citation::default() })
         );
+    }
+
+    #[test]
+    fn citations_of_ovid_have_seasons_and_months() {
+        let whole =
+            |date, volume, issue| Citation { journal: "J Tests", date, volume, issue, pages: "123-9" };
+        for (text, found) in [
+            ("J Tests August 2020;12(3):123-9", whole("August 2020", "12", "3")),
+            ("J Tests May/June 2020;12:123-9", whole("May/June 2020", "12", "")),
+            ("J Tests 5 March 2020;12(3):123-9", whole("5 March 2020", "12", "3")),
+            ("J Tests March 5, 2020;12(3):123-9", whole("March 5, 2020", "12", "3")),
+            ("J Tests, 2020(3): 123-9.", whole("2020", "", "3")),
+            ("J Tests 12, Winter 2020: 123-9.", whole("Winter 2020", "12", "")),
+            ("J Tests 12(3), Feb. 2020: 123-9.", whole("Feb. 2020", "12", "3")),
+            ("J Tests. 12(3), Nov. 16, 2020.", Citation { pages: "", ..whole("Nov. 16, 2020", "12", "3") }),
+        ] {
+            assert_eq!(parse(text), Some(found), "{text}");
+        }
+        for text in ["Tests in 2020: a review", "We found 12, 2020: 5 of them are gone", "May 2020;12(3):1-2"]
+        {
+            assert_eq!(parse(text), None, "{text}");
+        }
     }
 
     #[test]

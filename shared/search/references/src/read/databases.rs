@@ -5,8 +5,9 @@ use std::{borrow::Cow, sync::LazyLock};
 use super::{
     citation,
     draft::Draft,
+    entities,
     field::{Field, FieldName, Index, Rule},
-    identifiers, labels,
+    identifiers, labels, names,
 };
 use crate::split::numbered;
 
@@ -29,7 +30,7 @@ pub(super) const OVID: &[Rule] = &[
     Rule { field: Field::Volume, names: &["Volume", "VO"] },
     Rule { field: Field::Issue, names: &["Issue", "Issue/Part", "IP"] },
     Rule { field: Field::Pages, names: &["Page", "Pages", "PG"] },
-    Rule { field: Field::Doi, names: &["Digital Object Identifier", "DOI", "DO"] },
+    Rule { field: Field::Doi, names: &["Digital Object Identifier", "DOI", "DOI Number", "DO"] },
     Rule { field: Field::Accession, names: &["Unique Identifier", "Accession Number", "UI", "AN"] },
     Rule { field: Field::Pmid, names: &["PMID", "PubMed ID", "PM"] },
     Rule { field: Field::Database, names: &["Database", "DB"] },
@@ -42,12 +43,13 @@ pub(super) const OVID: &[Rule] = &[
             "Subject Headings",
             "Key Concepts",
             "Keywords",
+            "Author Keywords",
             "MH",
             "KW",
         ],
     },
     Rule { field: Field::Url, names: &["Link to the Ovid Full Text or citation", "URL", "UR"] },
-    Rule { field: Field::Type, names: &["Publication Type", "PT"] },
+    Rule { field: Field::Type, names: &["Publication Type", "PT", "Document Type"] },
 ];
 
 /// The tags before Cochrane's values.
@@ -144,12 +146,23 @@ fn proquest_label(line: &str) -> Option<(&str, usize)> {
 pub(super) fn ovid(text: &str) -> Draft<'_> {
     let mut draft = Draft::default();
     for (name, value) in labels::values(text, ovid_label) {
-        labels::add(
-            &mut draft,
-            &OVID_INDEX,
-            name,
-            if name == FULL_NAMES { without_stop(value) } else { value },
-        );
+        match name {
+            FULL_NAMES => labels::add(&mut draft, &OVID_INDEX, name, without_stop(value)),
+            "Source" => citation::add_source(&mut draft, "Source", value),
+            "SO" => citation::add_source(&mut draft, "SO", value),
+            // The journals of Ovid write the date of a work without an issue only there.
+            "Status" if value.starts_with("Publish Ahead of Print,") => {
+                draft.extra.push(name, value);
+                draft.add(FieldName::new(Field::Date, "Status", u8::MAX), value);
+            }
+            "Author" | "Authors" => {
+                let value = entities::decode(value);
+                for name in value.split([';', '\n', '\r']) {
+                    draft.authors(Field::ShortAuthor, names::split_decoded(names::of_ovid(name)).collect());
+                }
+            }
+            _ => labels::add(&mut draft, &OVID_INDEX, name, value),
+        }
     }
     draft
 }

@@ -239,6 +239,11 @@ fn month(word: &str) -> Option<u8> {
     english_month(word).or_else(|| other_month(word))
 }
 
+/// Returns `true` for an English month, whole or abbreviated to three letters.
+pub(super) fn is_month(word: &str) -> bool {
+    english_month(word).is_some()
+}
+
 /// Parses an English month, whole or abbreviated to three letters.
 fn english_month(word: &str) -> Option<u8> {
     const MONTHS: [&str; 12] = [

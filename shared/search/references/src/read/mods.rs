@@ -66,10 +66,9 @@ impl<'a> Mods<'a> {
     fn name(&mut self) {
         let whole = std::mem::take(&mut self.whole);
         let role = std::mem::take(&mut self.role).to_lowercase();
-        let name = self
-            .person
-            .finish()
-            .or_else(|| if self.is_group { tidy::line(&whole) } else { names::one(&whole) });
+        let name = self.person.finish().or_else(|| {
+            if self.is_group { tidy::line(&whole) } else { names::one(&names::without_additions(&whole)) }
+        });
         let field = match role.as_str() {
             "" | "author" | "aut" | "creator" | "cre" => Field::Author,
             "editor" | "edt" => Field::Editor,

@@ -827,3 +827,55 @@ fn tagged_export_of_ovid_follows_other_records() {
     assert_eq!(found.iter().map(|found| &*found.title).collect::<Vec<_>>(), ["First", "Second"]);
     assert_eq!(found[1].pmid.as_deref(), Some("30000001"));
 }
+
+#[test]
+fn journals_of_ovid_are_read() {
+    let text = "<1. >\nVN  - Ovid Technologies\nDB  - Journals@Ovid\nAU  - Roe, Ann MD, PhD *\nAU  - Doe, Bob MD\nTI  - Tests.\n\
+        SO  - Journal of Tests May/June 2020;12(3):123-129\nKW  - one;  two\nDT  - Original Articles.\nIS  - 0000-0019\n\
+        DI  - 10.5555/a\nXL  - http://ovid.example/a\n\n\
+        <2. >\nVN  - Ovid Technologies\nDB  - Political Abstracts\nAU  - Poe, Kay\nTI  - More\n\
+        SO  - Journal of Tests 12, Winter 2020: 7-14.\nDE  - Law , Courts\n";
+    let found = references(text);
+    let [first, second] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(
+        (first.authors.as_slice(), first.doi.as_deref()),
+        (["Roe, Ann", "Doe, Bob"].map(String::from).as_slice(), Some("10.5555/a"))
+    );
+    assert_eq!(
+        (first.journal.as_deref(), first.date.as_deref()),
+        (Some("Journal of Tests"), Some("2020-05"))
+    );
+    assert_eq!((first.volume.as_deref(), first.issue.as_deref()), (Some("12"), Some("3")));
+    assert_eq!(
+        (first.pages.as_deref(), first.url.as_deref()),
+        (Some("123-129"), Some("http://ovid.example/a"))
+    );
+    assert_eq!(
+        (first.r#type.as_deref(), first.keywords.as_slice()),
+        (Some("Original Articles."), ["one", "two"].map(String::from).as_slice())
+    );
+    assert_eq!(
+        (second.journal.as_deref(), second.year, second.pages.as_deref()),
+        (Some("Journal of Tests"), Some(2020), Some("7-14"))
+    );
+    assert_eq!(second.keywords, ["Law", "Courts"]);
+    let pubmed = &references("PMID- 1\nTI  - Tests\nFAU - Roe, Ann MD\n")[0];
+    assert_eq!(pubmed.authors, ["Roe, Ann MD"]);
+}
+
+#[test]
+fn work_before_its_issue_has_journal_and_date_on_ovid() {
+    let text = "<1>\nAuthor\n  Roe, Ann 1;  Doe, Bob MD, PhD *\nTitle\n  Tests\nSource\n  Journal of Tests. \nStatus\n  \
+        Publish Ahead of Print, POST ACCEPTANCE, 30 November 2020\nAuthor Keywords\n  one;  two\nDocument Type\n  Review.\n\
+        DOI Number\n  10.5555/a\n";
+    let found = &references(text)[0];
+    assert_eq!(
+        (found.authors.as_slice(), found.doi.as_deref()),
+        (["Roe, Ann", "Doe, Bob"].map(String::from).as_slice(), Some("10.5555/a"))
+    );
+    assert_eq!(
+        (found.journal.as_deref(), found.date.as_deref()),
+        (Some("Journal of Tests"), Some("2020-11-30"))
+    );
+    assert_eq!((found.keywords.len(), found.r#type.as_deref()), (2, Some("Review.")));
+}

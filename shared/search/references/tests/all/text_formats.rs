@@ -80,10 +80,10 @@ fn endnote_type_behind_title_begins_no_record() {
 fn ovid_texts_are_read() {
     let text = "<1>\nUnique Identifier\n  42\nTitle\n  Tests of readers:\n  a trial.\nSource\n  J Tests. 12(3):123-129, 2020 Mar.\nAuthors\n  \
         Roe RA\n  van der Doe J\nAbstract\n  AIM: To test.\n  RESULT: It works.\nDigital Object Identifier\n  https://dx.doi.org/10.5555/t.1\n\n\
-        <2>\nTitle\n  Second\nSource\n  Unheard of\n";
+        <2>\nTitle\n  Second\nSource\n  Unheard of 12\n";
     let found = check(text, Format::Ovid, true);
     assert_eq!(found[0].extra["Unique Identifier"], ["42"]);
-    assert_eq!(found[1].extra["Source"], ["Unheard of"]);
+    assert_eq!(found[1].extra["Source"], ["Unheard of 12"]);
 }
 
 #[test]

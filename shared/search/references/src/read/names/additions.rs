@@ -31,7 +31,8 @@ const AFFILIATIONS: [&str; 14] = [
 const MAX_REMARK: usize = 64;
 
 /// Removes everything that is not part of the names in a value. Most values are returned unchanged.
-pub(super) fn without_additions(value: &str) -> Cow<'_, str> {
+pub(in crate::read) fn without_additions(value: &str) -> Cow<'_, str> {
+    let given = value.trim_end();
     let mut value = Cow::Borrowed(value);
     if may_have_orcid(&value) && spend(value.len()) {
         value = Cow::Owned(without_orcid(&value));
@@ -47,7 +48,13 @@ pub(super) fn without_additions(value: &str) -> Cow<'_, str> {
     {
         value = Cow::Owned(rest);
     }
+    if let Some(rest) = without_end_marks(&value) {
+        value = Cow::Owned(rest.to_owned());
+    }
     while let Some(rest) = without_life(&value) {
+        value = Cow::Owned(rest.to_owned());
+    }
+    if let Some(rest) = without_degrees_of_one(&value, given.ends_with(is_end_mark)) {
         value = Cow::Owned(rest.to_owned());
     }
     if value.contains(',')
@@ -105,6 +112,68 @@ fn without_numbers(value: &str) -> Option<String> {
     let names: Vec<&str> = parts().map(|part| part.trim_end_matches(is_number).trim_start()).collect();
     let is_without_alphabet = names.iter().all(|name| is_without_alphabet(name));
     Some(names.join(if is_without_alphabet { "、" } else { ", " }))
+}
+
+/// Removes what Ovid writes behind the name of an author: `Roe, Ann MD, PhD *`, `Doe, Bob 1,2,+`.
+pub(in crate::read) fn of_ovid(value: &str) -> &str {
+    let name = without_end_marks(value).unwrap_or(value);
+    without_degrees_of_one(name, true).unwrap_or(name)
+}
+
+/// Returns `true` for the number of an affiliation or another mark behind a name.
+fn is_end_mark(c: char) -> bool {
+    c.is_ascii_digit() || matches!(c, '*' | '+')
+}
+
+/// Returns `true` for a word that may be a membership, behind a degree: `FACSM`.
+fn is_membership(part: &str) -> bool {
+    (3..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_uppercase()) && !is_suffix(part)
+}
+
+/// Removes the numbers of affiliations and other marks behind a single name: `Roe, Ann 1,2,+`.
+fn without_end_marks(value: &str) -> Option<&str> {
+    let is_part = |c: char| is_end_mark(c) || matches!(c, ' ' | ',');
+    let value = value.trim_end();
+    if !value.ends_with(is_part) || !spend(value.len()) {
+        return None;
+    }
+    let name = value.trim_end_matches(is_part);
+    let marks = &value[name.len()..];
+    let mut degrees = name.split(',').skip(2).map(str::trim);
+    let is_name = marks.starts_with(' ')
+        && marks.contains(is_end_mark)
+        && name.contains(',')
+        && degrees.all(|part| is_degree(part) || is_membership(part))
+        && name.ends_with(|c: char| c.is_alphabetic() || c == '.')
+        && !name.contains(|c: char| c.is_ascii_digit());
+    (is_name && !is_organisation(name)).then_some(name)
+}
+
+/// Removes the degrees behind a single name, if no comma separates the first of them: `Roe, Ann MD, PhD`. Capitals may
+/// also be initials, unless `is_certain` is `true`.
+fn without_degrees_of_one(value: &str, is_certain: bool) -> Option<&str> {
+    let (family, rest) = value.split_once(',')?;
+    let end = rest.find(',').map_or(value.len(), |end| value.len() - rest.len() + end);
+    let given_at = value.len() - rest.trim_start().len();
+    let whole = value[..end].trim_end();
+    let (_, last) = whole.get(given_at..)?.rsplit_once(' ')?;
+    if !is_degree(last) || is_short_form(family) || !spend(value.len()) {
+        return None;
+    }
+    let others = || value[end..].split(',').map(str::trim).filter(|part| !part.is_empty());
+    if !others().all(|part| is_degree(part) || is_membership(part)) {
+        return None;
+    }
+    let is_certain = is_certain || others().any(is_degree);
+    let mut name = whole;
+    while let Some((before, last)) = name.get(given_at..).and_then(|given| given.rsplit_once(' '))
+        && is_degree(last)
+        && (is_sure(last)
+            || (is_certain && before.trim_end().ends_with(|c: char| c.is_lowercase() || c == '.')))
+    {
+        name = name[..name.len() - last.len()].trim_end();
+    }
+    (name.len() < whole.len()).then_some(name)
 }
 
 /// Removes the years of a life, or a role, from the end of a name, as catalogues of libraries write: `Roe, Ann, 1975-`.
@@ -276,6 +345,12 @@ mod tests {
             ("Roe A1, Doe B1,2", "Roe A, Doe B"),
             ("Roe A 1,2 , Doe B 3", "Roe A, Doe B"),
             ("王伟1,李娜2", "王伟、李娜"),
+            ("Roe, Ann 1,2,+", "Roe, Ann"),
+            ("Roe, Ann 2", "Roe, Ann"),
+            ("Roe, Ann MD, PhD *", "Roe, Ann"),
+            ("Roe, Ann MD +", "Roe, Ann"),
+            ("Roe, Ann B. Ph.D., FACSM", "Roe, Ann B."),
+            ("Roe, Ann MSc PhD", "Roe, Ann"),
         ] {
             assert_eq!(without_additions(given), name, "{given}");
         }
@@ -292,6 +367,13 @@ mod tests {
             "COVID-19, Team 2",
             "Group 1, Group 2",
             "Roe A1, Doe B",
+            "Roe, Ann MD",
+            "Roe, MD, III",
+            "Roe, A MS",
+            "Roe A., Doe MD",
+            "Roe, ed",
+            "Roe, Ed",
+            "Roe, Ann Ma",
         ] {
             assert_eq!(without_additions(name), name);
         }
