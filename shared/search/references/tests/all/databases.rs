@@ -879,3 +879,11 @@ fn work_before_its_issue_has_journal_and_date_on_ovid() {
     );
     assert_eq!((found.keywords.len(), found.r#type.as_deref()), (2, Some("Review.")));
 }
+
+#[test]
+fn roles_and_lives_in_brackets_are_no_names() {
+    let text = "VN  - Ovid Technologies\nDB  - BIOSIS Previews\nTI  - Tests\nAU  - Roe, Ann B. [Inventor, Reprint Author]\n";
+    assert_eq!(references(text)[0].authors, ["Roe, Ann B."]);
+    let text = "<mods><titleInfo><title>Tests</title></titleInfo><name type=\"personal\"><namePart>Roe, Ann [1848-1914]</namePart></name></mods>";
+    assert_eq!(references(text)[0].authors, ["Roe, Ann"]);
+}

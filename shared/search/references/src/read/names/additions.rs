@@ -18,9 +18,9 @@ const DEGREES: [&str; 48] = [
 const TITLES: [&str; 5] = ["Dr. ", "Prof. ", "Mr. ", "Mrs. ", "Ms. "];
 /// The beginnings of remarks in brackets, in lower case.
 #[rustfmt::skip]
-const REMARKS: [&str; 19] = [
+const REMARKS: [&str; 21] = [
     "orcid", "ed.", "eds.", "editor", "author", "correspond", "translator", "deceased", "hrsg", "hg.", "coord", "comp.",
-    "red.", "presenter", "presenting", "co-author", "通讯作者", "通信作者", "责任作者",
+    "red.", "presenter", "presenting", "co-author", "inventor", "reprint", "通讯作者", "通信作者", "责任作者",
 ];
 /// Words of affiliations in brackets.
 #[rustfmt::skip]
@@ -51,7 +51,11 @@ pub(in crate::read) fn without_additions(value: &str) -> Cow<'_, str> {
     if let Some(rest) = without_end_marks(&value) {
         value = Cow::Owned(rest.to_owned());
     }
-    while let Some(rest) = without_life(&value) {
+    let mut rest = value.as_ref();
+    while let Some(name) = without_life(rest) {
+        rest = name;
+    }
+    if rest.len() < value.len() {
         value = Cow::Owned(rest.to_owned());
     }
     if let Some(rest) = without_degrees_of_one(&value, given.ends_with(is_end_mark)) {
@@ -181,6 +185,12 @@ fn without_life(value: &str) -> Option<&str> {
     const ROLES: [&str; 6] = ["author", "editor", "translator", "compiler", "contributor", "illustrator"];
     /// Short forms, which may also be given names.
     const SHORT_ROLES: [&str; 3] = ["Ed", "Eds", "Comp"];
+    /// The forms that catalogues and ProQuest write without a comma.
+    const ENDS: [&str; 4] = [" ed", " eds", " ed.", " eds."];
+    if let Some(name) = ENDS.iter().find_map(|role| value.trim_end().strip_suffix(role)) {
+        let name = name.trim_end_matches([',', ' ']);
+        return name.contains(',').then_some(name);
+    }
     let (name, last) = value.rsplit_once(',')?;
     let last = last.trim().trim_end_matches('.');
     let is_year = |year: &str| year.len() == 4 && year.bytes().all(|byte| byte.is_ascii_digit());
@@ -341,6 +351,9 @@ mod tests {
             ("Roe A (Hrsg.)", "Roe A"),
             ("Roe, Ann (https://orcid.org/0000-0002-1825-0097)", "Roe, Ann"),
             ("Roe, Ann, 1975-", "Roe, Ann"),
+            ("Roe, Ann eds", "Roe, Ann"),
+            ("Roe, Ann B. ed.", "Roe, Ann B."),
+            ("Roe, Ann [Inventor, Reprint Author]", "Roe, Ann"),
             ("Roe, Ann, 1920-1999, author.", "Roe, Ann"),
             ("Roe A1, Doe B1,2", "Roe A, Doe B"),
             ("Roe A 1,2 , Doe B 3", "Roe A, Doe B"),
