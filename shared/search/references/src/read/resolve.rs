@@ -196,11 +196,27 @@ fn is_month(value: &Value<'_>) -> bool {
 /// Splits off the first link of several, or of a link and the tags of another program behind it.
 fn first_link(line: &str) -> (&str, &str) {
     const NEXT: [&str; 4] = [" http://", " https://", " U2 - ", " LK - "];
-    let at = NEXT.iter().filter_map(|next| line.find(next)).min();
+    let at = NEXT.iter().filter_map(|next| line.find(next)).chain(glued_link(line)).min();
     // A link to a proxy may have a blank before its target.
     let is_end = |at: &usize| line.starts_with("http") && !line[..*at].ends_with('=');
     let Some(at) = at.filter(is_end) else { return (line, "") };
-    (line[..at].trim_end_matches([';', ',']), line[at..].trim_start())
+    let first = line[..at].trim_end_matches([';', ',']);
+    (first.strip_suffix(" and").unwrap_or(first), line[at..].trim_start())
+}
+
+/// The position of a second link directly behind the first. A link inside the address of another follows a slash or a
+/// parameter, and a repeated scheme follows a host without a path.
+fn glued_link(line: &str) -> Option<usize> {
+    let (_, first) = line.split_once("://")?;
+    let start = line.len() - first.len();
+    let path =
+        first.find('/').filter(|path| first[path + 1..].starts_with(|c: char| c.is_ascii_alphanumeric()))?;
+    let mut links =
+        memchr::memmem::find_iter(&line.as_bytes()[start + path..], "http").map(|at| start + path + at);
+    links.find(|at| {
+        let is_link = line[*at..].starts_with("http://") || line[*at..].starts_with("https://");
+        is_link && line[..*at].ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, ';' | ','))
+    })
 }
 
 /// Joins the first and last page to a range.

@@ -887,3 +887,26 @@ fn roles_and_lives_in_brackets_are_no_names() {
     let text = "<mods><titleInfo><title>Tests</title></titleInfo><name type=\"personal\"><namePart>Roe, Ann [1848-1914]</namePart></name></mods>";
     assert_eq!(references(text)[0].authors, ["Roe, Ann"]);
 }
+
+#[test]
+fn second_link_behind_first_is_separate() {
+    let links = |value: &str| {
+        let found = references(&format!("TY  - JOUR\nTI  - a\nUR  - {value}\nER  - \n"));
+        (
+            found[0].url.clone().unwrap_or_default(),
+            found[0].extra.get("UR").cloned().unwrap_or_default().concat(),
+        )
+    };
+    let (first, second) = ("https://a.example/1", "https://b.example/2");
+    for separator in ["", ";", " and ", "; "] {
+        assert_eq!(links(&[first, separator, second].concat()), (first.to_owned(), second.to_owned()));
+    }
+    for link in [
+        "https://web.example/web/2020/https://a.example/b",
+        "https://proxy.example/login?url=https://a.example/b",
+        "https://doi.orghttps://doi.org/10.5555/a",
+        "https://a.example/httpstatus",
+    ] {
+        assert_eq!(links(link), (link.to_owned(), String::new()));
+    }
+}
