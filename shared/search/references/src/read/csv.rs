@@ -38,6 +38,13 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
         ));
     }
     let best = best_columns(header, &row);
+    let is_filled = |name: &str| {
+        let mut cells = header.columns.iter().zip(&row);
+        cells.any(|(column, cell)| column.name == name && !tidy::is_blank(cell))
+    };
+    // The range of the Zoological Record, for records without a first page.
+    let has_first = header.columns.first().is_some_and(|first| first.name == "PT")
+        && (is_filled("BP") || is_filled("AR"));
     let (mut draft, mut source) = (Draft::default(), None);
     for (column, cell) in header.columns.iter().zip(&row).filter(|(_, cell)| !tidy::is_blank(cell)) {
         // R writes NA into empty cells.
@@ -60,6 +67,9 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
             Some(named) if named.name == "source" && is_database(cell) => {
                 let database = FieldName { field: Field::Database, ..named };
                 draft.add_as(database, &column.name, entities::decode(cell));
+            }
+            Some(named) if named.name == "PS" && has_first => {
+                draft.extra.push(&column.name, &entities::decode(cell));
             }
             Some(named) if named.field == Field::Author && header.joins_authors => {
                 draft.authors(Field::Author, names::split_cell(&apart(&entities::decode(cell))));

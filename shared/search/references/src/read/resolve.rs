@@ -76,7 +76,14 @@ impl<'a> FieldResolver<'a> {
         if !wins || slot.is_some() {
             return Some(value);
         }
+        let is_pages = value.field == Field::Pages;
         *slot = tidy::line_of(value.text);
+        // BIOSIS on Web of Science writes the number of an article like this.
+        if let Some(number) =
+            slot.as_deref().filter(|_| is_pages).and_then(|text| text.strip_prefix("Article No.:"))
+        {
+            *slot = tidy::line(number);
+        }
         None
     }
 

@@ -159,7 +159,7 @@ impl Header {
             names = inner;
         }
         let mut columns: Vec<_> = names.iter().enumerate().map(|(at, name)| column(name, at)).collect();
-        if !quotes {
+        if !quotes || has_tags(&columns) {
             columns.iter_mut().for_each(|column| column.named = wos::field(&column.name));
         }
         if columns.iter().any(|column| column.name.starts_with("UT (Unique")) {
@@ -239,6 +239,17 @@ pub(crate) fn has_quotes(header: &[u8], delimiter: Delimiter) -> bool {
         && names.next() == Some(b"PT")
         && names.filter(|name| matches!(*name, b"AU" | b"TI" | b"SO" | b"PY" | b"UT")).count() > 1;
     !web_of_science
+}
+
+/// Returns `true` if the names of the columns are the tags of Web of Science, whose tables spreadsheets save with other
+/// delimiters.
+fn has_tags(columns: &[Column]) -> bool {
+    /// The minimum number of tags in a table without the number in Web of Science.
+    const MIN_TAGS: usize = 10;
+    let is_tag = |column: &&Column| column.name.len() == 2 && wos::field(&column.name).is_some();
+    columns.first().is_some_and(|first| first.name == "PT")
+        && (columns.iter().any(|column| column.name == "UT")
+            || columns.iter().filter(is_tag).count() >= MIN_TAGS)
 }
 
 /// Returns `true` for the line `sep=;` that spreadsheets write before the header.

@@ -910,3 +910,26 @@ fn second_link_behind_first_is_separate() {
         assert_eq!(links(link), (link.to_owned(), String::new()));
     }
 }
+
+#[test]
+fn web_of_science_tags_name_columns_of_any_table() {
+    let rows = "PT,AN,TI,AU,SO,VL,PS,BP,PD,PY,TN,UT\nJ,Z1,Tests,\"Roe, Ann; Doe, Bo\",J Tests,1,104-116,,2018/03/01,2018,Birds,ZOOREC:Z1\n\
+        J,Z2,More,\"Roe, Ann\",J Tests,1,Article No.: 16,16,,2018,,ZOOREC:Z2\nJ,Z3,Most,\"Roe, Ann\",J Tests,1,Article No.: e7,,,2018,,ZOOREC:Z3\n";
+    let tabs = rows
+        .replace("\"Roe, Ann; Doe, Bo\"", "Roe# Ann; Doe# Bo")
+        .replace("\"Roe, Ann\"", "Roe# Ann")
+        .replace(',', "\t")
+        .replace('#', ",");
+    for text in [rows.to_owned(), tabs] {
+        let found = references(&text);
+        assert_eq!(
+            (found[0].authors.len(), found[0].keywords.as_slice()),
+            (2, ["Birds".to_owned()].as_slice())
+        );
+        assert_eq!(
+            (found[0].pages.as_deref(), found[0].date.as_deref()),
+            (Some("104-116"), Some("2018-03-01"))
+        );
+        assert_eq!((found[1].pages.as_deref(), found[2].pages.as_deref()), (Some("16"), Some("e7")));
+    }
+}
