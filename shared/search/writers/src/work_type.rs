@@ -124,6 +124,9 @@ mod tests {
             (Some("Abstract"), "ABST", WorkType::Other),
             (Some("Case Reports; Journal Article"), "JOUR", WorkType::Article),
             (Some("Conference Abstract"), "CONF", WorkType::Conference),
+            (Some("Conference Paper"), "CPAPER", WorkType::Conference),
+            (Some("Electronic Article"), "EJOUR", WorkType::Article),
+            (Some("Electronic Book Section"), "ECHAP", WorkType::Chapter),
             (Some("article"), "JOUR", WorkType::Article),
             (Some("inproceedings"), "CONF", WorkType::Conference),
             (Some("Book Review"), "JOUR", WorkType::Article),
@@ -141,5 +144,15 @@ mod tests {
         }
         let reference = Reference { journal: Some("J".into()), ..Reference::default() };
         assert_eq!(WorkType::from_reference(&reference), WorkType::Article);
+    }
+
+    #[test]
+    fn types_of_ris_are_equal_after_writing() {
+        for (_, name) in RIS_KINDS {
+            let reference = Reference { r#type: Some(name.to_owned()), ..Reference::default() };
+            let code = WorkType::ris(&reference);
+            let read = RIS_KINDS.iter().find(|(known, _)| *known == code).map(|(_, name)| *name);
+            assert_eq!(read, Some(name));
+        }
     }
 }

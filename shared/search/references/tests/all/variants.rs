@@ -730,3 +730,13 @@ fn end_of_code_block_is_no_value() {
         assert_eq!((same, report.quarantined), (found, 0), "{text}");
     }
 }
+
+#[test]
+fn types_of_endnote_and_publishers_have_names() {
+    for (code, name) in
+        [("CPAPER", "Conference Paper"), ("EJOU", "Electronic Article"), ("UNPD", "Unpublished Work")]
+    {
+        let found = &references(&format!("TY  - {code}\nTI  - Tests\nER  - \n"))[0];
+        assert_eq!(found.r#type.as_deref(), Some(name));
+    }
+}
