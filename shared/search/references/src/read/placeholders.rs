@@ -13,8 +13,9 @@ const ANYWHERE: [&str; 24] = [
 const ZEROS: [&str; 4] = ["0", "00", "0-0", "0.0"];
 /// Placeholders for page numbers, of EBSCOhost, Embase and APA PsycInfo.
 #[rustfmt::skip]
-const PAGES: [&str; 6] = [
-    "n.pag", "n.pag.", "no pagination", "no pagination specified", "no-pagination specified", "unpaginated",
+const PAGES: [&str; 7] = [
+    "n.pag", "n.pag.", "no pagination", "no pagination specified", "no-pagination specified", "no-specified",
+    "unpaginated",
 ];
 /// Placeholders for volumes, issues and pages of works that are published before their issue.
 #[rustfmt::skip]
@@ -163,6 +164,9 @@ mod tests {
             (Field::Title, "NA"),
             (Field::Doi, "-"),
             (Field::FirstPage, "N.PAG"),
+            (Field::Pages, "No-Specified"),
+            (Field::Doi, "<br />"),
+            (Field::FirstPage, "<br />-<br />"),
             (Field::Pages, "No Pagination Specified"),
             (Field::Title, "[Not Available]."),
             (Field::Title, "No title"),

@@ -152,15 +152,23 @@ fn any_tag(line: &str, separator: Separator) -> Option<([u8; 2], usize)> {
 fn read_tagged<'a>(text: &'a str, label: labels::Label<'a, [u8; 2]>) -> Draft<'a> {
     let mut draft = Draft::default();
     let (mut short, mut is_pubmed) = (None, false);
+    let (mut code, mut is_ovid) = (None, false);
     for (name, value) in labels::values(without_bare_end(text), label) {
         match &name {
             b"C2" | b"C5" if identifiers::running_number(value) => short = short.or(Some((name, value))),
             b"DB" | b"DP" => {
                 is_pubmed |= resolve::is_pubmed(value);
+                is_ovid |= value.starts_with("Ovid");
                 add(&mut draft, name, value);
             }
+            b"IS" if code.is_none() && is_journal_code(value) => code = Some(value),
             _ => add(&mut draft, name, value),
         }
+    }
+    match code {
+        Some(value) if is_ovid => draft.extra.push("IS", value),
+        Some(value) => add(&mut draft, *b"IS", value),
+        None => {}
     }
     match short {
         Some((name, value)) if is_pubmed => add(&mut draft, name, value),
@@ -168,6 +176,19 @@ fn read_tagged<'a>(text: &'a str, label: labels::Label<'a, [u8; 2]>) -> Draft<'a
         None => {}
     }
     draft
+}
+
+/// Returns `true` for the codes of the NLM for a journal, which Ovid writes in place of an issue: `abc, 7805975`.
+fn is_journal_code(value: &str) -> bool {
+    let is_number =
+        |part: &str| (7..=9).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_code = |part: &str| part.len() == 3 && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    match value.split_once(", ") {
+        Some((first, second)) => {
+            (is_code(first) && is_number(second)) || (is_number(first) && is_code(second))
+        }
+        None => is_number(value),
+    }
 }
 
 /// Removes a last line `ER` without its dash, and the number of the next record after it. The line may also be a keyword,

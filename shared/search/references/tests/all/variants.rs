@@ -740,3 +740,21 @@ fn types_of_endnote_and_publishers_have_names() {
         assert_eq!(found.r#type.as_deref(), Some(name));
     }
 }
+
+#[test]
+fn journal_code_of_ovid_is_not_an_issue() {
+    for (issue, database, read) in [
+        ("eag, 7805975", "Ovid MEDLINE(R) <2024>", None),
+        ("0401664, du5", "Ovid MEDLINE(R)", None),
+        ("7805975", "Ovid MEDLINE(R)", None),
+        ("12", "Ovid MEDLINE(R)", Some("12")),
+        ("7805975", "Other", Some("7805975")),
+    ] {
+        let found = with(&[&format!("IS  - {issue}"), &format!("DB  - {database}")]);
+        assert_eq!(
+            (found.issue.as_deref(), found.extra.contains_key("IS")),
+            (read, read.is_none()),
+            "{issue}"
+        );
+    }
+}
