@@ -54,10 +54,6 @@ pub(super) fn read(text: &str) -> Result<Draft<'static>, String> {
                 let title = if title.contains(&subtitle) { title } else { format!("{title}: {subtitle}") };
                 draft.add_decoded(named, Cow::Owned(entities::decode(&title).into_owned()));
             }
-            Some(named) if named.field == Field::Abstract => {
-                let text = without_jats(&shown(value));
-                draft.add_decoded(named, Cow::Owned(entities::decode(&text).into_owned()));
-            }
             Some(named) => add(&mut draft, named, value),
             None => each(value, |value| draft.extra.push(name, &shown(value))),
         }
@@ -69,25 +65,6 @@ pub(super) fn read(text: &str) -> Result<Draft<'static>, String> {
 fn first_text(value: &Value) -> String {
     let value = value.get(0).unwrap_or(value);
     value.as_str().unwrap_or_default().trim().to_owned()
-}
-
-/// Removes the elements of JATS from an abstract, as in Crossref's: `<jats:p>We test.</jats:p>`.
-fn without_jats(text: &str) -> String {
-    if !text.contains("<jats:") {
-        return text.to_owned();
-    }
-    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
-    while let Some(at) = rest.find("<jats:").into_iter().chain(rest.find("</jats:")).min() {
-        let Some(length) = rest[at..].find('>') else { break };
-        spend(at + length);
-        let element = &rest[at..=at + length];
-        out.push_str(&rest[..at]);
-        if ["</jats:p>", "</jats:title>", "</jats:sec>"].contains(&element) {
-            out.push('\n');
-        }
-        rest = &rest[at + length + 1..];
-    }
-    out + rest
 }
 
 /// Calls a function with the value, or with each value of a list.

@@ -54,6 +54,12 @@ pub(super) fn is_placeholder(field: Field, value: &str) -> bool {
     if value.len() > longest {
         return false;
     }
+    // `<br />-<br />` as pages.
+    if value.starts_with("<br")
+        && value.split('-').all(|part| tidy::without_breaks(tidy::trim(part)).is_empty())
+    {
+        return true;
+    }
     if matches!(field, Field::Author | Field::ShortAuthor | Field::Group | Field::Editor) {
         return is_no_name(value);
     }

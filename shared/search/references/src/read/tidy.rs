@@ -17,6 +17,18 @@ pub(super) fn trim(value: &str) -> &str {
     }
 }
 
+/// Removes elements for line breaks from the end of a value, which scripts on web pages leave there.
+pub(super) fn without_breaks(value: &str) -> &str {
+    const BREAKS: [&str; 3] = ["<br />", "<br>", "<br/>"];
+    let mut value = value;
+    while value.ends_with('>')
+        && let Some(rest) = BREAKS.iter().find_map(|end| value.strip_suffix(end))
+    {
+        value = trim(rest);
+    }
+    value
+}
+
 /// Returns `true` if a value has only white space.
 pub(super) fn is_blank(value: &str) -> bool {
     trim(value).is_empty()
@@ -30,7 +42,7 @@ pub(super) fn line(value: &str) -> Option<String> {
 /// Like [`line`], for owned values: a normalized value is not copied.
 pub(super) fn line_of(value: Cow<'_, str>) -> Option<String> {
     match value {
-        Cow::Owned(value) if trim(&value).len() == value.len() && is_tidy(&value) => {
+        Cow::Owned(value) if without_breaks(trim(&value)).len() == value.len() && is_tidy(&value) => {
             (!value.is_empty()).then_some(value)
         }
         value => line(&value),
@@ -39,7 +51,7 @@ pub(super) fn line_of(value: Cow<'_, str>) -> Option<String> {
 
 /// Like [`line`], but borrows a value that is already normalized.
 pub(super) fn tidied(value: &str) -> Option<Cow<'_, str>> {
-    let trimmed = trim(value);
+    let trimmed = without_breaks(trim(value));
     if !spend(value.len()) || trimmed.is_empty() {
         return None;
     }
@@ -69,6 +81,33 @@ pub(super) fn on_one_line(value: &str) -> Cow<'_, str> {
         return Cow::Owned(line_of(decoded).unwrap_or_default());
     }
     decoded
+}
+
+/// Removes the elements of JATS from an abstract, which Crossref writes and others copy: `<jats:p>We test.</jats:p>`.
+pub(super) fn without_jats(value: Cow<'_, str>) -> Cow<'_, str> {
+    let text = value.as_ref();
+    if !text.contains("<jats:") || !spend(text.len()) {
+        return value;
+    }
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find('<') {
+        let (before, element) = rest.split_at(at);
+        out.push_str(before);
+        if !element.starts_with("<jats:") && !element.starts_with("</jats:") {
+            out.push('<');
+            rest = &element[1..];
+            continue;
+        }
+        let Some(end) = element.find('>') else {
+            rest = element;
+            break;
+        };
+        if ["</jats:p>", "</jats:title>", "</jats:sec>"].contains(&&element[..=end]) {
+            out.push('\n');
+        }
+        rest = &element[end + 1..];
+    }
+    Cow::Owned(out + rest)
 }
 
 /// Removes repeated values, and keeps the order.

@@ -758,3 +758,17 @@ fn journal_code_of_ovid_is_not_an_issue() {
         );
     }
 }
+
+#[test]
+fn elements_of_crossref_and_web_pages_are_removed_from_values() {
+    let found = with(&[
+        "AB  - <jats:title>Abstract</jats:title> <jats:sec><jats:title>Aim</jats:title> <jats:p>We test.</jats:p></jats:sec>",
+        "DO  - <br />",
+        "VL  - 12<br />",
+        "SP  - <br />-<br />",
+        "JO  - <br>",
+        "N1  - <br />",
+    ]);
+    assert_eq!((found.r#abstract.as_deref(), found.volume.as_deref()), (Some("Aim\nWe test."), Some("12")));
+    assert_eq!((found.doi, found.pages, found.journal, found.extra.len()), (None, None, None, 0));
+}
