@@ -34,7 +34,8 @@ pub(super) fn normalized(pages: &str) -> Option<String> {
     if is_plain(pages) {
         return None;
     }
-    let bare = pages.strip_prefix("pp.").or_else(|| pages.strip_prefix("p.")).unwrap_or(pages).trim();
+    const LABELS: [&str; 6] = ["pp.", "p.", "pp ", "p ", "S. ", "Pages "];
+    let bare = LABELS.iter().find_map(|label| pages.strip_prefix(label)).unwrap_or(pages).trim();
     let (first, last) = match bare.split_once(['-', '–', '—', '‐', '‑', '−']) {
         // BibTeX uses two hyphens.
         // Web of Science writes a plus sign for further pages.
@@ -92,6 +93,8 @@ mod tests {
             ("123–129", Some("123-129")),
             ("123--129", Some("123-129")),
             ("pp. 5-7", Some("5-7")),
+            ("pp 278-98", Some("278-298")),
+            ("S. 12-15", Some("12-15")),
             ("7-7", Some("7")),
             ("75-+", Some("75")),
             ("152-160", None),

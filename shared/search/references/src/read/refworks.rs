@@ -4,8 +4,9 @@ use std::sync::LazyLock;
 
 use super::{
     draft::Draft,
+    entities,
     field::{Field, Index, Rule},
-    labels,
+    labels, names,
 };
 use crate::split::refworks::tag;
 
@@ -37,5 +38,26 @@ pub(super) const RULES: &[Rule] = &[
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 
 pub(super) fn read(text: &str) -> Draft<'_> {
-    labels::read(text, tag, &INDEX)
+    let mut draft = Draft::default();
+    for (name, value) in labels::values(text, tag) {
+        if name == "K1" && value.contains(names::is_ideographic) {
+            let value = entities::decode(value);
+            value
+                .split([';', '；', '\n', '\r'])
+                .for_each(|keyword| draft.keyword(0, without_weight(keyword.trim())));
+        } else {
+            labels::add(&mut draft, &INDEX, name, value);
+        }
+    }
+    draft
+}
+
+/// Removes the weight that CNKI writes behind a keyword: `黄芪:7`.
+fn without_weight(keyword: &str) -> &str {
+    let is_weight =
+        |weight: &str| (1..=2).contains(&weight.len()) && weight.bytes().all(|byte| byte.is_ascii_digit());
+    match keyword.rsplit_once(':') {
+        Some((word, weight)) if is_weight(weight) && word.ends_with(names::is_ideographic) => word,
+        _ => keyword,
+    }
 }

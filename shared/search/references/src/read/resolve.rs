@@ -267,8 +267,18 @@ fn choose_date<'a>(mut values: Vec<Value<'a>>, month_day: Option<Date>, left: &m
     settled
 }
 
-/// Removes the counters of Chinese, Japanese and Korean from volume and issue (`12巻`, `第3期`), and other marks.
+/// Removes the counters of Chinese, Japanese and Korean from volume and issue (`12巻`, `第3期`), labels, and other marks.
 fn remove_counters(reference: &mut Reference) {
+    let labels: [&[&str]; 2] = [&["v. ", "vol. ", "Vol. "], &["no. ", "No. "]];
+    for (number, labels) in [&mut reference.volume, &mut reference.issue].into_iter().zip(labels) {
+        if let Some(number) = number
+            && let Some(bare) = labels.iter().find_map(|label| number.strip_prefix(label))
+            && !bare.is_empty()
+            && bare.bytes().all(|byte| byte.is_ascii_digit())
+        {
+            *number = bare.to_owned();
+        }
+    }
     for number in [&mut reference.volume, &mut reference.issue].into_iter().flatten() {
         if !number.is_ascii() {
             let bare = number.trim_matches(['第', '巻', '号', '號', '卷', '期', '권', '호']).trim();

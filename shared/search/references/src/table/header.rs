@@ -101,7 +101,7 @@ pub(crate) const RULES: &[Rule] = &[
         "keywords", "keyword", "authorkeywords", "keywordsauthor", "indexkeywords", "keywordsplus", "tags", "manualtags", "automatictags",
         "emtreedrugindexterms", "emtreedrugindextermsmajorfocus", "emtreemedicalindexterms",
         "emtreemedicalindextermsmajorfocus", "ieeeterms",
-        "meshterms", "subjects", "subjectterms", "keywordsdisplayname", "conditions", "condition", "medicalconditions", "healthconditionsorproblemsstudied", "broadterms", "descriptors", "taxanotes", "supertaxa", "de", "kw", "schlagwörter", "schlagworte", "palabrasclave",
+        "meshterms", "subjects", "subject", "subjectterms", "keywordsdisplayname", "conditions", "condition", "medicalconditions", "healthconditionsorproblemsstudied", "broadterms", "descriptors", "taxanotes", "supertaxa", "de", "kw", "schlagwörter", "schlagworte", "palabrasclave",
         "motsclés", "关键词", "关键字", "キーワード", "키워드", "주제어", "ключевыеслова", "關鍵詞", "關鍵字", "主题词", "ключовіслова", "słowakluczowe", "anahtarkelimeler", "trefwoorden", "palavraschave", "parolechiave", "nøkkelord", "nyckelord", "klíčováslova", "katakunci",
     ] },
     Rule { field: Field::Url, names: &[

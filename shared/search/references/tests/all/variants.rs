@@ -772,3 +772,16 @@ fn elements_of_crossref_and_web_pages_are_removed_from_values() {
     assert_eq!((found.r#abstract.as_deref(), found.volume.as_deref()), (Some("Aim\nWe test."), Some("12")));
     assert_eq!((found.doi, found.pages, found.journal, found.extra.len()), (None, None, None, 0));
 }
+
+#[test]
+fn labels_of_numbers_and_weights_of_keywords_are_removed() {
+    let found = with(&["VL  - v. 40", "IS  - no. 2", "SP  - pp 278-98"]);
+    assert_eq!((found.volume.as_deref(), found.issue.as_deref()), (Some("40"), Some("2")));
+    assert_eq!(found.pages_normalized.as_deref(), Some("278-298"));
+    let cnki = &references("RT Journal Article\nA1 张一\nT1 支持的研究\nK1 黄芪:7;多糖:3;test 1:2\n")[0];
+    assert_eq!(cnki.keywords, ["黄芪", "多糖", "test 1:2"]);
+    let eric = &references("OWN - ERIC\nTI  - Tests\nLID - http://eric.example/?id=ED1\n")[0];
+    assert_eq!(eric.url.as_deref(), Some("http://eric.example/?id=ED1"));
+    let proquest = &references("Title\tAuthor\tSubject\nTests\tRoe, Ann\tone; two\n")[0];
+    assert_eq!(proquest.keywords, ["one", "two"]);
+}
