@@ -308,7 +308,7 @@ mod tests {
         let patient = outbox("ORDERS_OUTBOX_GIVE_UP_SECONDS", "172800").unwrap();
         assert_eq!(patient.give_up_after, SignedDuration::from_hours(48));
         assert!(outbox("ORDERS_OUTBOX_BATCH", "0").is_err());
-        let kept = outbox("ORDERS_OUTBOX_RETENTION_SECONDS", "129600").unwrap();
+        let kept = outbox("ORDERS_OUTBOX_RETENTION_SECONDS", "86400").unwrap();
         assert_eq!(kept.retention, SignedDuration::from_hours(24));
     }
 
