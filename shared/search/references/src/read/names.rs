@@ -9,7 +9,7 @@ mod shapes;
 
 use std::borrow::Cow;
 
-pub(super) use additions::{of_ovid, without_additions};
+pub(super) use additions::{is_degree, of_ovid, without_additions};
 pub(super) use groups::is_organisation;
 use groups::{is_organisation_without_alphabet, people_and_groups};
 use memchr::{memchr, memchr_iter, memchr2};

@@ -97,6 +97,10 @@ fn people(name: &str, is_alone: bool) -> Vec<String> {
     let parts: Vec<&str> = bare.split(',').map(str::trim).collect();
     let has_initial = || bare.split([' ', ',']).any(|word| word.ends_with('.') || word.chars().count() == 1);
     let are_initials = |given: &str| names::are_initials(&given.replace(' ', "")) && !names::is_suffix(given);
+    // Abbreviations of organisations and countries are no initials, and degrees and suffixes no names.
+    let is_brief =
+        |given: &str| given.chars().filter(|c| c.is_alphabetic()).count() <= 3 && !names::is_degree(given);
+    let is_family = |family: &str| family.contains(char::is_lowercase) && !names::is_suffix(family);
     match parts.as_slice() {
         // `Ann Roe, Bob Doe, Kay Poe`. Pairs without initials may be family names of two words with given names.
         [_, _, _, ..]
@@ -120,7 +124,8 @@ fn people(name: &str, is_alone: bool) -> Vec<String> {
         // `Roe, A, Doe, B, and Poe, C` of the Cochrane Library. A single name has at most two commas.
         [_, _, _, _, ..]
             if parts.len().is_multiple_of(2)
-                && parts.iter().skip(1).step_by(2).all(|given| are_initials(given)) =>
+                && parts.iter().skip(1).step_by(2).all(|given| are_initials(given) && is_brief(given))
+                && parts.iter().step_by(2).all(|family| is_family(family)) =>
         {
             parts.chunks(2).filter_map(|pair| names::joined(&plain(pair[0]), &plain(pair.get(1)?))).collect()
         }
@@ -322,6 +327,7 @@ mod tests {
             ("Roe, A, and Doe, B", &["Roe, A", "Doe, B"]),
             ("Roe, A., B. Doe, and C. Poe", &["Roe, A.", "Doe, B.", "Poe, C."]),
             ("Roe, A., Jane", &["Roe, Jane, A."]),
+            ("Roe, A. and Smith, J., MD, MPH", &["Roe, A.", "Smith, J., MD, MPH"]),
             ("Roe A and Doe BC and van der Berg J", &["Roe, A", "Doe, BC", "van der Berg, J"]),
             ("Ann Roe et al.", &["Roe, Ann"]),
             ("Roe, Ann, et al.", &["Roe, Ann"]),

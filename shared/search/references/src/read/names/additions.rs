@@ -27,6 +27,8 @@ const REMARKS: [&str; 21] = [
 const AFFILIATIONS: [&str; 14] = [
     "大学", "大學", "病院", "医院", "醫院", "学部", "研究所", "センター", "대학", "병원", "Univ", "Hospital", "Institut", "Dept",
 ];
+/// The maximum number of roles and lives that are removed from the end of a name.
+const MAX_ROLES: usize = 4;
 /// Longest remark in brackets.
 const MAX_REMARK: usize = 64;
 
@@ -52,7 +54,8 @@ pub(in crate::read) fn without_additions(value: &str) -> Cow<'_, str> {
         value = Cow::Owned(rest.to_owned());
     }
     let mut rest = value.as_ref();
-    while let Some(name) = without_life(rest) {
+    for _ in 0..MAX_ROLES {
+        let Some(name) = without_life(rest).filter(|_| spend(rest.len())) else { break };
         rest = name;
     }
     if rest.len() < value.len() {
@@ -118,10 +121,18 @@ fn without_numbers(value: &str) -> Option<String> {
     Some(names.join(if is_without_alphabet { "、" } else { ", " }))
 }
 
-/// Removes what Ovid writes behind the name of an author: `Roe, Ann MD, PhD *`, `Doe, Bob 1,2,+`.
+/// Removes what Ovid writes behind the name of an author: `Roe, Ann MD, PhD *`, `Doe, Bob 1,2,+`, `Poe, Kay MD`.
 pub(in crate::read) fn of_ovid(value: &str) -> &str {
-    let name = without_end_marks(value).unwrap_or(value);
-    without_degrees_of_one(name, true).unwrap_or(name)
+    let marked = without_end_marks(value);
+    let name = marked.unwrap_or(value);
+    if let Some(rest) = without_degrees_of_one(name, marked.is_some()) {
+        return rest;
+    }
+    // Other degrees of two letters may be initials there.
+    let before = name.strip_suffix(" MD").or_else(|| name.strip_suffix(" M.D."));
+    let is_given =
+        |before: &&str| before.contains(',') && before.ends_with(|c: char| c.is_lowercase() || c == '.');
+    before.filter(is_given).unwrap_or(name)
 }
 
 /// Returns `true` for the number of an affiliation or another mark behind a name.
@@ -141,12 +152,21 @@ fn without_end_marks(value: &str) -> Option<&str> {
     if !value.ends_with(is_part) || !spend(value.len()) {
         return None;
     }
+    /// Parts of organisations, which have numbers.
+    const UNITS: [&str; 9] =
+        ["Unit", "District", "Mission", "Panel", "Group", "Team", "Section", "Region", "Committee"];
     let name = value.trim_end_matches(is_part);
     let marks = &value[name.len()..];
+    let given = name.rsplit(',').next().unwrap_or_default();
+    let is_unit = || given.rsplit(' ').next().is_some_and(|word| UNITS.contains(&word));
+    let is_short = |number: &str| number.bytes().filter(u8::is_ascii_digit).count() <= 2;
     let mut degrees = name.split(',').skip(2).map(str::trim);
     let is_name = marks.starts_with(' ')
         && marks.contains(is_end_mark)
         && name.contains(',')
+        && name.split(',').nth(1).is_some_and(|given| given.contains(|c: char| c.is_lowercase() || c == '.'))
+        && marks.split([' ', ',']).all(is_short)
+        && !is_unit()
         && degrees.all(|part| is_degree(part) || is_membership(part))
         && name.ends_with(|c: char| c.is_alphabetic() || c == '.')
         && !name.contains(|c: char| c.is_ascii_digit());
@@ -272,7 +292,7 @@ fn without_title(value: &str) -> Option<&str> {
 }
 
 /// Returns `true` for a degree in capitals or in its usual spelling. `Ma` and `Do` are also names of families.
-fn is_degree(part: &str) -> bool {
+pub(in crate::read) fn is_degree(part: &str) -> bool {
     let letters = || part.bytes().filter(u8::is_ascii_alphabetic);
     let is_plain = part.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'.' | b' '));
     let capitals = letters().skip(1).any(|letter| letter.is_ascii_uppercase());
@@ -383,6 +403,10 @@ mod tests {
             "Roe, Ann MD",
             "Roe, MD, III",
             "Roe, A MS",
+            "ISO, TC 215",
+            "INSERM, Unit 1018",
+            "Health Service, Panel 2",
+            "ATLAS, CMS 2",
             "Roe A., Doe MD",
             "Roe, ed",
             "Roe, Ed",
