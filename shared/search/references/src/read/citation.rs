@@ -54,10 +54,12 @@ pub(super) fn add_parts(draft: &mut Draft<'_>, name: &'static str, found: &Citat
 /// Other texts are kept unchanged.
 pub(super) fn add_source(draft: &mut Draft<'_>, name: &'static str, value: &str) {
     let Some(text) = tidy::line(&entities::decode(value)) else { return };
-    let journal = text.trim_end_matches(['.', ' ']);
-    if let Some(found) = parse(&text) {
+    let journal = text.trim_end_matches(['.', ' ']).trim_end_matches(". Publish Ahead of Print");
+    // Books have a place and a publisher there, and reports a conference.
+    let is_other = |c: char| c.is_ascii_digit() || matches!(c, ':' | ';' | '[' | '(');
+    if let Some(found) = parse_on_ovid(&text) {
         add_parts(draft, name, &found);
-    } else if journal.len() < MAX_JOURNAL && !journal.contains(|c: char| c.is_ascii_digit()) {
+    } else if journal.len() < MAX_JOURNAL && !journal.contains(is_other) && !journal.contains(". ") {
         add_parts(draft, name, &Citation { journal, ..Citation::default() });
     } else {
         draft.extra.push(name, &text);
@@ -66,7 +68,7 @@ pub(super) fn add_source(draft: &mut Draft<'_>, name: &'static str, value: &str)
 
 /// Parses a citation in the form of PubMed, Ovid or ProQuest.
 pub(super) fn parse(text: &str) -> Option<Citation<'_>> {
-    if !spend(8 * text.len()) {
+    if !spend(6 * text.len()) {
         return None;
     }
     parse_japanese(text)
@@ -75,8 +77,11 @@ pub(super) fn parse(text: &str) -> Option<Citation<'_>> {
         .or_else(|| parse_ovid(text))
         .or_else(|| parse_proquest(text))
         .or_else(|| parse_chapter(text))
-        .or_else(|| parse_issue(text))
-        .or_else(|| parse_pages_last(text))
+}
+
+/// Parses a citation in a field that has nothing else.
+fn parse_on_ovid(text: &str) -> Option<Citation<'_>> {
+    parse(text).or_else(|| parse_issue(text)).or_else(|| parse_pages_last(text))
 }
 
 /// Parses a citation in a column for the journal, in the form of Ovid or SinoMed. The pages show that it is one.
@@ -252,8 +257,9 @@ fn parse_ovid(text: &str) -> Option<Citation<'_>> {
         at += whole.len() + 1;
         let numbers =
             part.trim_matches(['(', ')', ' ']).trim_start_matches("pp.").trim_start_matches("pp ").trim();
+        let before = month.take();
         if date.is_empty() && dates::year(part).is_some() && !part.contains(['-', '–']) {
-            date = month.map_or(part, |month| rest[month..start + whole.len()].trim().trim_end_matches('.'));
+            date = before.map_or(part, |month| rest[month..start + whole.len()].trim().trim_end_matches('.'));
         } else if date.is_empty() && part.split(['.', ' ']).next().is_some_and(dates::is_month) {
             month = Some(start);
         } else if pages.is_empty() && numbers.contains(|c: char| c.is_ascii_digit()) {
@@ -304,6 +310,9 @@ fn parse_chapter(text: &str) -> Option<Citation<'_>> {
 
 /// `Journal of Tests May/June 2020;12(3):123-129` of Journals@Ovid.
 fn parse_issue(text: &str) -> Option<Citation<'_>> {
+    if !spend(text.len()) {
+        return None;
+    }
     let (front, numbers) = text.split_once(';')?;
     let (journal, date) = before_date(front.trim_end())?;
     let (volume, issue, pages) = numbers_of(numbers);
@@ -320,6 +329,9 @@ fn parse_issue(text: &str) -> Option<Citation<'_>> {
 
 /// `Journal of Tests, 2020(3): 123-129.` or `Journal of Tests 12(3), Winter 2020: 123-129.` of other databases on Ovid.
 fn parse_pages_last(text: &str) -> Option<Citation<'_>> {
+    if !spend(text.len()) {
+        return None;
+    }
     let (front, pages) = text.trim_end_matches(['.', ' ']).rsplit_once(':')?;
     let (front, date) = front.rsplit_once(", ")?;
     let (date, issue_of_year) = match date.split_once('(') {
@@ -328,7 +340,11 @@ fn parse_pages_last(text: &str) -> Option<Citation<'_>> {
     };
     let is_date = before_date(date).is_some_and(|(before, _)| before.is_empty());
     let (before, issue) = match front.strip_suffix(')').and_then(|front| front.rsplit_once('(')) {
-        Some((before, issue)) if issue.contains(|c: char| c.is_ascii_digit()) => (before.trim_end(), issue),
+        Some((before, issue))
+            if issue.contains(|c: char| c.is_ascii_digit()) || issue.starts_with("Suppl") =>
+        {
+            (before.trim_end(), issue)
+        }
         _ => (front, issue_of_year),
     };
     let (journal, volume) = match before.rsplit_once(' ') {
@@ -376,12 +392,21 @@ fn before_date(text: &str) -> Option<(&str, &str)> {
     Some((text[..start].trim_end_matches([' ', ',', '.']), &text[start..]))
 }
 
+/// Returns `false` for a text in which more than the name of a journal precedes the numbers.
 fn is_journal(text: &str) -> bool {
-    text.len() < MAX_JOURNAL && text.contains(char::is_alphabetic) && !text.starts_with("In:")
+    let last = text.rsplit(' ').next().unwrap_or_default();
+    text.len() < MAX_JOURNAL
+        && text.contains(char::is_alphabetic)
+        && !text.starts_with("In:")
+        && !text.contains(". ")
+        && !text.ends_with([':', ')'])
+        && !dates::is_month(last)
+        && !last.contains(|c: char| c.is_ascii_digit())
 }
 
 fn are_pages(text: &str) -> bool {
     text.len() < MAX_PAGES
+        && !text.ends_with(" p")
         && text.bytes().any(|byte| byte.is_ascii_digit())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '–' | ',' | ' '))
         && text.split_whitespace().all(|part| part.len() == 1 || part.contains(|c: char| c.is_ascii_digit()))
@@ -482,12 +507,22 @@ mod tests {
             ("J Tests 12(3), Feb. 2020: 123-9.", whole("Feb. 2020", "12", "3")),
             ("J Tests. 12(3), Nov. 16, 2020.", Citation { pages: "", ..whole("Nov. 16, 2020", "12", "3") }),
         ] {
-            assert_eq!(parse(text), Some(found), "{text}");
+            assert_eq!(parse_on_ovid(text), Some(found), "{text}");
         }
-        for text in ["Tests in 2020: a review", "We found 12, 2020: 5 of them are gone", "May 2020;12(3):1-2"]
-        {
-            assert_eq!(parse(text), None, "{text}");
+        for text in [
+            "Tests in 2020: a review",
+            "We found 12, 2020: 5 of them are gone",
+            "May 2020;12(3):1-2",
+            "Roe A. Study three. Journal of Tests 12(3), 2020: 123-129.",
+            "Roe A, Doe B. Study one: a review. BMJ 2020;370:m2980",
+            "Report - Survey of Tests, Bulletin 12, 2020: 15 p.",
+            "Proceedings of Tests, Rome, Italy, 5-8 May, 2010: 12-15.",
+            "Tests 98: 12, 2020: 5-7",
+        ] {
+            assert_eq!(parse_on_ovid(text), None, "{text}");
         }
+        let found = parse("J Tests. 12, Mar, 123-129, 2020.").map(|found| (found.pages, found.date));
+        assert_eq!(found, Some(("123-129", "2020")));
     }
 
     #[test]
