@@ -48,8 +48,13 @@ impl WorkType {
 
     /// The RIS code of a work. A type name that RIS itself defines keeps its code.
     pub(crate) fn ris(reference: &Reference) -> &'static str {
+        /// Codes of reference managers whose names databases also give to works in journals.
+        const OF_JOURNALS: [&str; 6] = ["CPAPER", "DICT", "FIGURE", "INTV", "PRESS", "STAND"];
         let name = reference.r#type.as_deref().unwrap_or_default();
-        if let Some((code, _)) = RIS_KINDS.iter().find(|(_, kind)| kind.eq_ignore_ascii_case(name)) {
+        let is_other = |code: &str| reference.journal.is_some() && OF_JOURNALS.contains(&code);
+        if let Some((code, _)) = RIS_KINDS.iter().find(|(_, kind)| kind.eq_ignore_ascii_case(name))
+            && !is_other(code)
+        {
             return code;
         }
         match Self::from_reference(reference) {
@@ -142,8 +147,14 @@ mod tests {
                 "{name:?}"
             );
         }
-        let reference = Reference { journal: Some("J".into()), ..Reference::default() };
-        assert_eq!(WorkType::from_reference(&reference), WorkType::Article);
+        let in_journal = |name: Option<&str>| Reference {
+            journal: Some("J".into()),
+            r#type: name.map(str::to_owned),
+            ..Reference::default()
+        };
+        assert_eq!(WorkType::from_reference(&in_journal(None)), WorkType::Article);
+        assert_eq!(WorkType::ris(&in_journal(Some("Conference paper"))), "CONF");
+        assert_eq!(WorkType::ris(&in_journal(Some("Interview"))), "JOUR");
     }
 
     #[test]

@@ -89,6 +89,18 @@ pub(super) fn without_jats(value: Cow<'_, str>) -> Cow<'_, str> {
     if !text.contains("<jats:") || !spend(text.len()) {
         return value;
     }
+    /// Elements at whose end a line ends.
+    const LINES: [&str; 7] = [
+        "</jats:p>",
+        "</jats:title>",
+        "</jats:sec>",
+        "</jats:list-item>",
+        "</jats:label>",
+        "</jats:disp-formula>",
+        "<jats:break/>",
+    ];
+    /// Longest element, with its attributes.
+    const MAX_ELEMENT: usize = 200;
     let (mut out, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(at) = rest.find('<') {
         let (before, element) = rest.split_at(at);
@@ -98,11 +110,15 @@ pub(super) fn without_jats(value: Cow<'_, str>) -> Cow<'_, str> {
             rest = &element[1..];
             continue;
         }
-        let Some(end) = element.find('>') else {
-            rest = element;
-            break;
+        let front = &element.as_bytes()[1..element.len().min(MAX_ELEMENT)];
+        let Some(end) =
+            memchr2(b'>', b'<', front).map(|end| end + 1).filter(|end| element[*end..].starts_with('>'))
+        else {
+            out.push('<');
+            rest = &element[1..];
+            continue;
         };
-        if ["</jats:p>", "</jats:title>", "</jats:sec>"].contains(&&element[..=end]) {
+        if LINES.contains(&&element[..=end]) {
             out.push('\n');
         }
         rest = &element[end + 1..];

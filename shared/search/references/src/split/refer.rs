@@ -29,8 +29,8 @@ fn kind(line: &[u8]) -> LineRole {
 
 fn begins_next(open: &OpenRecord, kind: LineRole) -> bool {
     match kind {
-        // The type of an open record may follow other tags, or be given twice.
-        LineRole::Type => open.blanks > 0 || (open.typed && open.filled),
+        // The type of an open record may follow its title, or be given twice.
+        LineRole::Type => open.blanks > 0 || open.filled && (open.typed || open.fields > 1),
         LineRole::UntypedStart => open.blanks > usize::from(open.is_spaced),
         _ => false,
     }

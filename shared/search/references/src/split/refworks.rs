@@ -63,11 +63,22 @@ pub(crate) fn tag(line: &str) -> Option<(&str, usize)> {
     let name = if name == "vo" { "VO" } else { name };
     let is_known = match name {
         // A wrapped line may also begin with the label of an identifier.
-        "PMID" => line[value..].trim().bytes().all(|byte| byte.is_ascii_digit()),
-        "PMCID" => line[value..].trim().trim_start_matches("PMC").bytes().all(|byte| byte.is_ascii_digit()),
+        "PMID" => is_number(line[value..].trim()),
+        "PMCID" => is_number(line[value..].trim().trim_start_matches("PMC")),
+        // In an abstract, `CR` is a complete response and `U1` a part of the spliceosome.
+        "CR" | "OL" | "WP" | "WV" => !begins_in_lower_case(&line[value..]),
+        "U1" | "U2" | "U4" | "U5" | "U6" => !line[value..].trim_start().starts_with("sn"),
         _ => TAGS.contains(&name),
     };
     is_known.then_some((name, value))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn begins_in_lower_case(text: &str) -> bool {
+    text.trim_start().starts_with(|c: char| c.is_lowercase())
 }
 
 fn kind(line: &[u8]) -> LineRole {

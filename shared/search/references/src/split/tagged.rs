@@ -66,6 +66,8 @@ pub(crate) struct OpenRecord {
     pub(crate) typed: bool,
     /// `true` if it has any line of another role or without one.
     pub(crate) filled: bool,
+    /// The number of its lines with a tag.
+    pub(crate) fields: usize,
     /// `true` if none of its lines so far is one with which a record certainly begins.
     is_uncertain: bool,
     /// Its first title.
@@ -94,6 +96,7 @@ impl OpenRecord {
             began,
             typed: false,
             filled: false,
+            fields: 0,
             is_uncertain: matches!(began, LineRole::Field | LineRole::Rule),
             title: None,
             gap: None,
@@ -126,6 +129,7 @@ impl OpenRecord {
         self.gap = self.gap_before(at, kind);
         self.typed |= kind == LineRole::Type;
         self.filled |= !matches!(kind, LineRole::Type | LineRole::Rule);
+        self.fields += usize::from(!matches!(kind, LineRole::Rule | LineRole::Other));
         self.is_uncertain &= matches!(kind, LineRole::Field | LineRole::Rule | LineRole::Other);
         self.title = self.title.or(Some(kind).filter(|kind| matches!(kind, LineRole::Title(_))));
         self.blanks = 0;

@@ -159,8 +159,11 @@ impl Header {
             names = inner;
         }
         let mut columns: Vec<_> = names.iter().enumerate().map(|(at, name)| column(name, at)).collect();
-        if !quotes || has_tags(&columns) {
+        if !quotes {
             columns.iter_mut().for_each(|column| column.named = wos::field(&column.name));
+        } else if has_tags(&columns) {
+            // A spreadsheet may have added columns with other names.
+            columns.iter_mut().for_each(|column| column.named = wos::field(&column.name).or(column.named));
         }
         if columns.iter().any(|column| column.name.starts_with("UT (Unique")) {
             columns.iter_mut().for_each(as_web_of_science);

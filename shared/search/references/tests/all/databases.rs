@@ -452,6 +452,15 @@ fn other_rdf_is_refused_with_advice() {
 }
 
 #[test]
+fn added_columns_beside_tags_of_web_of_science_are_read() {
+    let text = "PT,AU,TI,SO,PY,UT,Abstract,DOI,Decision\nJ,\"Roe, A\",Tests,J Tests,2020,WOS:000500000000001,We test.,\
+        10.5555/t.1,\"in, maybe\"\n";
+    let found = &references(text)[0];
+    let read = (found.r#abstract.as_deref(), found.doi.as_deref(), found.year);
+    assert_eq!(read, (Some("We test."), Some("10.5555/t.1"), Some(2020)));
+}
+
+#[test]
 fn web_of_science_tab_columns_are_its_tags() {
     let text = "PT\tAU\tAF\tCA\tTI\tSO\tDE\tID\tSP\tDT\tPD\tPY\tVL\tBP\tEP\tAR\tDI\tEA\tEY\tPM\tUT\tDA\n\
         J\tRoe, A\tRoe, Ann\tTest Grp; Trial Grp\tOne\tJ TESTS\ta; b\tC\tTest Soc\tArticle\tJUN 8\t2019\t3\t11\t19\t\t10.5555/w.1\t\t\t\tWOS:000478028100004\t2023-05-12\n\

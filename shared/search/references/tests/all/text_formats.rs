@@ -57,12 +57,12 @@ fn refworks_files_are_read() {
 
 #[test]
 fn refworks_tags_of_users_and_identifiers_end_values() {
-    let text = "RT Journal Article\nA1 Roe,Ann\nT1 Tests\nAB We test.\nU1 Included\nU15 last\nLK http://example.org/a\n\
+    let text = "RT Journal Article\nA1 Roe,Ann\nT1 Tests\nAB We test.\nCR was seen.\nU1 snRNP too.\nU1 Included\nU15 last\nLK http://example.org/a\n\
         OL English (30)\nPMID 12345678\nPMCID PMC1234567\n";
     let found = &references(text)[0];
     assert_eq!(
         (found.r#abstract.as_deref(), found.url.as_deref()),
-        (Some("We test."), Some("http://example.org/a"))
+        (Some("We test. CR was seen. U1 snRNP too."), Some("http://example.org/a"))
     );
     assert_eq!((found.pmid.as_deref(), found.pmcid.as_deref()), (Some("12345678"), Some("PMC1234567")));
     assert_eq!((found.extra["U15"].as_slice(), found.extra["OL"].len()), (["last".to_owned()].as_slice(), 1));
@@ -74,6 +74,8 @@ fn endnote_type_behind_title_begins_no_record() {
     let found = references(text);
     let [first, second] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((first.title.as_str(), first.year, second.year), ("First", Some(2020), Some(2021)));
+    let text = "%T First\n%A Roe, Ann\n%D 2020\n%0 Journal Article\n%T Second\n%D 2021\n";
+    assert_eq!(references(text).len(), 2, "the type begins the second record");
 }
 
 #[test]
