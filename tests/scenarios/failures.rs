@@ -33,6 +33,21 @@ pub(crate) async fn gather(world: &World) {
     world.functions.failures.collect(None).await.unwrap();
 }
 
+/// Dead-letters an event of a saga, and stores it as a failure.
+async fn dead_letter(world: &World, message: &Message, body: &str) {
+    let outgoing = Outgoing {
+        id: message.id,
+        partition: message.partition,
+        queue: SAGA_DEAD,
+        body: body.to_owned(),
+        delay: Duration::ZERO,
+    };
+    let sent: Result<Vec<()>, SendError> =
+        SendMessages::send(world.store(), &[outgoing]).await.into_iter().collect();
+    sent.unwrap();
+    gather(world).await;
+}
+
 fn all() -> Retry {
     Retry { selection: Selection::of(FailureStatus::Open), limit: None, per_second: 50, canary: 0 }
 }
@@ -124,13 +139,7 @@ async fn event_of_forgetful_partition_is_not_retried() {
     let message = Message::decode(&body).unwrap();
     assert!(document.content.processed.iter().all(|processed| processed.id != message.id));
     for days in [1, 40] {
-        let (id, partition) = (message.id, announced.search_id);
-        let outgoing =
-            Outgoing { id, partition, queue: SAGA_DEAD, body: body.clone(), delay: Duration::ZERO };
-        let sent: Result<Vec<()>, SendError> =
-            SendMessages::send(world.store(), &[outgoing]).await.into_iter().collect();
-        sent.unwrap();
-        gather(&world).await;
+        dead_letter(&world, &message, &body).await;
         world.pass(Duration::from_hours(24 * days)).await;
         let begun = world.functions.failures.retry(all(), "Ann").await.unwrap();
         run_to_the_end(&world).await;
@@ -142,7 +151,8 @@ async fn event_of_forgetful_partition_is_not_retried() {
             "{days}"
         );
         let token = message.token.as_ref().unwrap();
-        let is_granted = world.store().is_granted(partition, token, world.host.now()).await.unwrap();
+        let now = world.host.now();
+        let is_granted = world.store().is_granted(message.partition, token, now).await.unwrap();
         assert!(!is_granted, "the message was processed before, so it must not be processed again");
     }
     let reason = of(&world, FailureStatus::Open).await.remove(0).reason;
@@ -165,17 +175,11 @@ async fn event_of_expired_search_is_not_retried_while_its_token_remains() {
     world.pass(Duration::from_hours(24 * 8)).await;
     assert_eq!(world.document(announced.search_id).await, None, "it has expired");
     for is_granted in [false, true] {
-        let (id, partition, now) = (message.id, announced.search_id, world.host.now());
         if is_granted {
-            let token = message.token.clone().unwrap();
-            GrantTokens::grant(world.store(), partition, &[token], now).await.unwrap();
+            let (token, now) = (message.token.clone().unwrap(), world.host.now());
+            GrantTokens::grant(world.store(), message.partition, &[token], now).await.unwrap();
         }
-        let outgoing =
-            Outgoing { id, partition, queue: SAGA_DEAD, body: body.clone(), delay: Duration::ZERO };
-        let sent: Result<Vec<()>, SendError> =
-            SendMessages::send(world.store(), &[outgoing]).await.into_iter().collect();
-        sent.unwrap();
-        gather(&world).await;
+        dead_letter(&world, &message, &body).await;
         let begun = world.functions.failures.retry(all(), "Ann").await.unwrap();
         run_to_the_end(&world).await;
         let ended = operation(&world, &begun).await;

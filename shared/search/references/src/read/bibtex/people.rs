@@ -97,7 +97,7 @@ fn people(name: &str, is_alone: bool) -> Vec<String> {
     let parts: Vec<&str> = bare.split(',').map(str::trim).collect();
     let has_initial = || bare.split([' ', ',']).any(|word| word.ends_with('.') || word.chars().count() == 1);
     let are_initials = |given: &str| names::are_initials(&given.replace(' ', "")) && !names::is_suffix(given);
-    // Abbreviations of organisations and countries are no initials, and degrees and suffixes no names.
+    // Initials have up to three letters; longer ones abbreviate organisations. Degrees and suffixes follow names.
     let is_brief =
         |given: &str| given.chars().filter(|c| c.is_alphabetic()).count() <= 3 && !names::is_degree(given);
     let is_family = |family: &str| family.contains(char::is_lowercase) && !names::is_suffix(family);
