@@ -417,7 +417,6 @@ impl SearchService {
                     return Ok(Err(BulkRefusal::OtherRule));
                 }
             }
-            let so_far = known.and_then(|place| actions.get(place)).map_or(0, |action| action.decided);
             let mut selector = Selector {
                 of: self,
                 rule: request.rule,
@@ -435,9 +434,6 @@ impl SearchService {
             if (known.is_none() && actions.len() >= MAX_ACTIONS) || all + decided > MAX_DECIDED {
                 return Ok(Err(BulkRefusal::TooMany));
             }
-            if so_far + decided > MAX_DECIDED_AT_ONCE {
-                return Ok(Err(BulkRefusal::TooManyAtOnce));
-            }
             let at = decisions.next_time(self.host().now());
             let place = known.unwrap_or(actions.len());
             if known.is_none() {
@@ -453,6 +449,9 @@ impl SearchService {
                 });
             }
             let Some(action) = actions.get_mut(place) else { continue };
+            if action.decided + decided > MAX_DECIDED_AT_ONCE {
+                return Ok(Err(BulkRefusal::TooManyAtOnce));
+            }
             let chunk = chunk_key(action.id, action.chunks);
             (action.decided, action.chunks) = (action.decided + decided, action.chunks + 1);
             let made: Vec<_> =
@@ -542,7 +541,7 @@ mod tests {
         let command = CompareStudies { project_id: ProjectId::from_uuid(Uuid::max()), studies };
         let body = ParseCommand::CompareStudies(command).body().unwrap();
         let commands = (2 * MAX_DECIDED_AT_ONCE as usize).div_ceil(COMPARED);
-        // An outbox entry has a quarter of a kilobyte besides its message.
+        // An outbox entry has less than a kilobyte besides the content of its message.
         let bytes = commands * (body.data.value().to_string().len() + 1_024);
         assert!(bytes < MAX_DOCUMENT_BYTES / 4 * 3, "{bytes}");
     }
