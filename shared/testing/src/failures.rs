@@ -25,11 +25,11 @@ pub struct Ports<'a> {
 }
 
 /// Makes the data of a stored value unreadable.
-pub type Damage<'a> = dyn Fn(Stored) -> BoxFuture<'a, CheckResult> + Send + Sync + 'a;
+pub type Damage<'a> = dyn Fn(StoredValue) -> BoxFuture<'a, CheckResult> + Send + Sync + 'a;
 
 /// A stored value.
 #[derive(Debug, Clone, Copy)]
-pub enum Stored {
+pub enum StoredValue {
     /// A failure.
     Failure(FailureId),
     /// An operation.
@@ -227,7 +227,7 @@ pub async fn unreadable_failure_does_not_hide_others(ports: &Ports<'_>) -> Check
         stored(ports, at(failure, seconds)).await
     };
     let (latest, damaged, earliest) = (create(3).await?, create(2).await?, create(1).await?);
-    (ports.damage)(Stored::Failure(damaged.id)).await?;
+    (ports.damage)(StoredValue::Failure(damaged.id)).await?;
     let open = Selection { partition: Some(partition), ..Selection::of(FailureStatus::Open) };
     let ids = BTreeSet::from([latest.id, damaged.id, earliest.id]);
     for selection in [
@@ -308,7 +308,7 @@ pub async fn unreadable_operation_does_not_hide_others(ports: &Ports<'_>) -> Che
         ids.insert(0, operation.id);
     }
     let damaged = ids.remove(1);
-    (ports.damage)(Stored::Operation(damaged)).await?;
+    (ports.damage)(StoredValue::Operation(damaged)).await?;
     let latest = ports.store.operations(3).await?;
     assert_eq!(latest.iter().map(|operation| operation.id).collect::<Vec<_>>(), ids);
     assert!(ports.store.operation(damaged).await.is_err(), "it is not absent");

@@ -10,7 +10,7 @@ use messages::{MessageId, PartitionKey, QueueSpec};
 use percent_encoding::percent_decode_str;
 use saga::Views;
 use testing::exports::Download;
-use testing::failures::Stored;
+use testing::failures::StoredValue;
 use testing::objects::{Upload, UploadOutcome};
 use testing::sample::Samples;
 
@@ -119,10 +119,12 @@ async fn ledger() -> TestResult {
 #[tokio::test]
 async fn failures() -> TestResult {
     let depot = Depot::new();
-    let damage = |stored: Stored| {
+    let damage = |stored: StoredValue| {
         let (sql, id) = match stored {
-            Stored::Failure(id) => ("UPDATE failure SET failure = '{}' WHERE id = ?1", id.to_string()),
-            Stored::Operation(id) => ("UPDATE operation SET operation = '{}' WHERE id = ?1", id.to_string()),
+            StoredValue::Failure(id) => ("UPDATE failure SET failure = '{}' WHERE id = ?1", id.to_string()),
+            StoredValue::Operation(id) => {
+                ("UPDATE operation SET operation = '{}' WHERE id = ?1", id.to_string())
+            }
         };
         let damaged = depot.database().execute(sql, [id]);
         async move {

@@ -11,7 +11,7 @@ use messages::{MessageId, PartitionKey};
 use mongo::collections;
 use mongodb::bson::{Binary, Document, doc, spec::BinarySubtype};
 use saga::Views;
-use testing::failures::Stored;
+use testing::failures::StoredValue;
 use testing::sample::Samples;
 
 use super::{Scratch, TestResult};
@@ -106,10 +106,10 @@ async fn sessions_on(scratch: &Scratch) -> TestResult {
 
 async fn failures_on(scratch: &Scratch) -> TestResult {
     let store = &scratch.mongo;
-    let damage = |stored: Stored| -> BoxFuture<'_, TestResult> {
+    let damage = |stored: StoredValue| -> BoxFuture<'_, TestResult> {
         let (collection, id, field) = match stored {
-            Stored::Failure(id) => (collections::FAILURE, id.as_uuid(), "Failure"),
-            Stored::Operation(id) => (collections::OPERATION, id.as_uuid(), "Operation"),
+            StoredValue::Failure(id) => (collections::FAILURE, id.as_uuid(), "Failure"),
+            StoredValue::Operation(id) => (collections::OPERATION, id.as_uuid(), "Operation"),
         };
         let bytes = id.as_bytes().to_vec();
         let id = doc! { "_id": Binary { subtype: BinarySubtype::Uuid, bytes } };

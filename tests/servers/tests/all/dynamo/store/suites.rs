@@ -12,7 +12,7 @@ use messages::{MessageId, PartitionKey};
 use saga::Views;
 use servers::TestResult;
 use servers::amazon::{Service, config};
-use testing::failures::Stored;
+use testing::failures::StoredValue;
 use testing::sample::Samples;
 
 use super::with_store;
@@ -88,10 +88,10 @@ pub(super) async fn views_of(store: &Dynamo) -> TestResult {
 
 pub(super) async fn failures_of(store: &Dynamo, table: &str) -> TestResult {
     let client = Client::new(&config(Service::DynamoDb).await);
-    let lose = |stored: Stored| -> BoxFuture<'_, TestResult> {
+    let lose = |stored: StoredValue| -> BoxFuture<'_, TestResult> {
         let key = match stored {
-            Stored::Failure(id) => format!("failure#{id}"),
-            Stored::Operation(id) => format!("operation#{id}"),
+            StoredValue::Failure(id) => format!("failure#{id}"),
+            StoredValue::Operation(id) => format!("operation#{id}"),
         };
         let (client, table) = (client.clone(), table.to_owned());
         Box::pin(async move { damage(&client, &table, key, CONTENT, r#"{"state":"lost"}"#).await })
