@@ -181,6 +181,28 @@ fn around_lead(part: &str) -> impl Iterator<Item = &str> {
         .flatten()
 }
 
+/// The words after the name of a study that do not occur as family names, in lower case.
+#[rustfmt::skip]
+const GROUPS: [&str; 7] = [
+    "grp", "investigators", "consortium", "collaborators", "collaboration", "collaborat", "trialists",
+];
+
+/// Returns `true` for words that end in a word of organisations: at least three, or two if the last is one of [`GROUPS`]
+/// or follows an acronym.
+pub(in crate::read) fn is_group(words: &[String]) -> bool {
+    /// Shorter words in capitals may be initials.
+    const MIN_ACRONYM: usize = 4;
+    match words {
+        [first, last] => {
+            let is_acronym =
+                first.len() >= MIN_ACRONYM && first.bytes().all(|byte| byte.is_ascii_uppercase());
+            GROUPS.contains(&&*last.to_lowercase()) || (is_acronym && is_organisation(last))
+        }
+        [_, _, .., last] => is_organisation(last),
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

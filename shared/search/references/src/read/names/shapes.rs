@@ -88,3 +88,8 @@ pub(crate) fn is_ideographic(c: char) -> bool {
 pub(crate) fn is_without_alphabet(word: &str) -> bool {
     !word.is_empty() && word.chars().all(is_ideographic)
 }
+
+/// Returns `true` for words in the order of `Roe J.`
+pub(in crate::read) fn is_short(words: &[String]) -> bool {
+    !words.first().is_some_and(|word| are_initials(word)) && is_short_form(&words.join(" "))
+}

@@ -1,0 +1,109 @@
+//! Splits the names in table cells.
+
+use super::{
+    super::{entities, notation, tidy::line},
+    additions::without_additions,
+    groups::is_organisation,
+    lists::{each, several, without_others},
+    one::{initials_first, joined, one},
+    shapes::{are_initials, is_suffix},
+};
+use crate::work::spend;
+
+/// Splits the names in a table cell. Databases use four notations: `['A, B', 'C, D']`, semicolons, bars or line breaks,
+/// and commas that also occur inside names.
+pub(in crate::read) fn split_cell(cell: &str) -> Vec<String> {
+    if !spend(cell.len()) {
+        return Vec::new();
+    }
+    let mapped: Vec<_> =
+        notation::maps(cell).into_iter().flatten().filter_map(|map| mapped_name(&map)).collect();
+    if !mapped.is_empty() {
+        return mapped;
+    }
+    let decoded = entities::decode(cell.trim());
+    let cell = decoded.as_ref();
+    if let Some(items) = notation::list(cell) {
+        return items.iter().filter_map(|name| one(name)).collect();
+    }
+    if let Some(separator) = separator(cell) {
+        return cell.split(separator).flat_map(each).collect();
+    }
+    let bare = without_additions(cell);
+    let others = without_others(&bare);
+    let is_marked = others.len() < cell.len();
+    let cell = others;
+    // EndNote separates the authors in a cell with "//".
+    if cell.contains("//") {
+        return cell.split("//").filter_map(one).collect();
+    }
+    let names = several(cell, is_marked);
+    if names.len() > 1 || is_organisation(cell) { names } else { between_commas(cell) }
+}
+
+/// The separator between the items of a cell, unless it is a comma.
+pub(in crate::read) fn separator(cell: &str) -> Option<char> {
+    [';', '|', '\n', '؛', '；'].into_iter().find(|separator| cell.contains(*separator))
+}
+
+/// Splits a list whose only separator is the comma.
+fn between_commas(cell: &str) -> Vec<String> {
+    // PubMed ends the list with a full stop: "Smith J, Doe A."
+    let cell = cell.strip_suffix('.').filter(|rest| !rest.contains('.')).unwrap_or(cell);
+    let parts: Vec<String> = cell.split(',').filter_map(line).collect();
+    let parts = without_and(parts);
+    let ends_in_initials = |part: &String| part.rsplit_once(' ').is_some_and(|(_, last)| are_initials(last));
+    // "Liu R., Adler D.G."
+    if parts.iter().all(ends_in_initials) {
+        return parts.iter().filter_map(|part| one(part)).collect();
+    }
+    // "Liu, R., Adler, D.G.", and "Smith, John, Doe, Jane"
+    let paired = parts.len().is_multiple_of(2);
+    let initials_follow = parts.iter().skip(1).step_by(2).all(|part| are_initials(&part.replace(' ', "")));
+    let single_words = parts.iter().all(|part| !part.contains(' '));
+    if paired && (initials_follow || single_words) {
+        return parts.chunks(2).filter_map(|pair| joined(&pair[0], pair.get(1)?)).collect();
+    }
+    // "JA Smith, J Doe"
+    if parts.len() > 1
+        && let Some(names) = parts.iter().map(|part| initials_first(part)).collect::<Option<Vec<_>>>()
+    {
+        return names;
+    }
+    // Family names alone: "Smith, Jones, Brown"
+    if parts.len() > 2 && single_words && !parts.iter().any(|part| is_suffix(part)) {
+        return parts;
+    }
+    // Whole names such as "Jane Doe, John Smith, Mary Major"; two parts alone are one "Family, Given".
+    if parts.len() > 2 && parts.iter().all(|part| part.contains(' ')) {
+        return parts.iter().filter_map(|part| one(part)).collect();
+    }
+    one(cell).into_iter().collect()
+}
+
+/// The name in a map: that of Semantic Scholar, or the parts that Crossref gives.
+fn mapped_name(map: &notation::Map) -> Option<String> {
+    let value =
+        |name: &str| map.iter().find(|(key, _)| key == name).map(|(_, value)| entities::decode(value));
+    match (value("name"), value("family"), value("given")) {
+        (Some(name), ..) | (None, Some(name), None) => one(&name),
+        (None, Some(family), Some(given)) => joined(&family, &given),
+        _ => None,
+    }
+}
+
+/// Splits the last name off a preceding "and", as in "Liu R., Adler D.G. and Doe J.".
+fn without_and(mut parts: Vec<String>) -> Vec<String> {
+    let ends_in_initials = |part: &str| part.rsplit_once(' ').is_some_and(|(_, last)| are_initials(last));
+    let Some(last) = parts.last() else { return parts };
+    let split = last.strip_prefix("and ").map(|name| ("", name)).or_else(|| last.rsplit_once(" and "));
+    let Some((before, name)) = split
+        .filter(|(before, name)| ends_in_initials(name) && (before.is_empty() || ends_in_initials(before)))
+    else {
+        return parts;
+    };
+    let more = [before.to_owned(), name.to_owned()];
+    parts.pop();
+    parts.extend(more.into_iter().filter(|name| !name.is_empty()));
+    parts
+}

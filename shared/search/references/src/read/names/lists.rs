@@ -1,0 +1,348 @@
+//! Splits values that hold several names.
+
+use std::borrow::Cow;
+
+use memchr::{memchr, memchr_iter};
+
+use super::{
+    super::placeholders::is_no_name,
+    additions::without_additions,
+    groups::{is_organisation, people_and_groups},
+    one::{initials_first, joined, one},
+    scripts::{without_blanks, without_case},
+    shapes::{PARTICLES, are_initials, is_natural, is_short_form, is_suffix, is_word},
+};
+use crate::work::spend;
+
+/// Splits a value that should hold one name, but sometimes holds several. It must be decoded, because a character
+/// reference also ends in a semicolon.
+pub(in crate::read) fn split_decoded(value: &str) -> impl Iterator<Item = String> {
+    value.split([';', '|', '؛', '；']).flat_map(each)
+}
+
+/// The names in a value. Nearly every value is one name, for which no list is allocated.
+pub(super) fn each(value: &str) -> impl Iterator<Item = String> {
+    let bare = without_additions(value);
+    let is_marked = bare.len() < value.len();
+    let value = bare.as_ref();
+    let is_one = value.is_ascii()
+        && is_single(value)
+        && without_others(value).len() == value.trim_end().len()
+        && !value.contains(". ")
+        && !value.contains(" / ")
+        && !value.contains(" on behalf of ")
+        && !value.contains(" for the ");
+    let several = if is_one { Vec::new() } else { several(value, is_marked) };
+    is_one.then(|| one(value)).flatten().into_iter().chain(several)
+}
+
+/// Returns `true` for a value without "and" and with the shape of a single name.
+fn is_single(value: &str) -> bool {
+    !has_and(value)
+        && match memchr_iter(b',', value.as_bytes()).count() {
+            0 => true,
+            1 => is_inverted(value),
+            _ => false,
+        }
+}
+
+/// Splits a value at commas and "and" if each part has the shape of a name. Otherwise the value is one name. `is_marked`
+/// is `true` if marks of affiliations have been removed from it.
+pub(super) fn several(value: &str, is_marked: bool) -> Vec<String> {
+    let whole = value;
+    let complete = without_ellipsis(value);
+    let value = without_others(&complete);
+    let is_marked = is_marked || value.len() < whole.len();
+    if !value.is_ascii()
+        && let Some(names) = without_blanks(value, is_marked)
+    {
+        return names;
+    }
+    if !value.is_ascii()
+        && let Some(names) = without_case(value)
+    {
+        return names;
+    }
+    if let Some(names) = between_slashes(value) {
+        return names;
+    }
+    if is_single(value) {
+        return without_commas(value);
+    }
+    spend(value.len());
+    if let Some(names) = people_and_groups(value) {
+        return names.iter().filter_map(|name| one(name)).collect();
+    }
+    let has_and = has_and(value);
+    if is_organisation(value) {
+        return one(value).into_iter().collect();
+    }
+    let pieces = if has_and { at_and(value) } else { vec![value] };
+    let pieces: Vec<&str> = pieces.into_iter().filter(|piece| !is_missing(piece)).collect();
+    // "Ann Roe, Bob Doe and Kay Farm"
+    let in_natural_order = pieces.len() > 1 && pieces.last().is_some_and(|name| is_natural(name.trim()));
+    let order = match (pieces.len(), in_natural_order) {
+        (1, _) => Order::Alone,
+        (_, true) => Order::Natural,
+        _ => Order::Unknown,
+    };
+    let lists: Option<Vec<_>> = pieces.iter().map(|piece| list(piece, order)).collect();
+    if let Some(lists) = lists {
+        return lists.concat();
+    }
+    // "Smith, Jones and Brown"
+    let parts: Vec<&str> = pieces.iter().flat_map(|piece| piece.split(',')).map(str::trim).collect();
+    let is_spanish = value.contains(" y ");
+    if has_and && !is_spanish && parts.len() > 2 && parts.iter().all(|part| is_word(part)) {
+        return parts.into_iter().map(str::to_owned).collect();
+    }
+    one(value).into_iter().collect()
+}
+
+/// Removes the dots before the last author, which the style of APA writes instead of omitted authors.
+fn without_ellipsis(value: &str) -> Cow<'_, str> {
+    let marks = [", . . . ", ", ... ", ", … "];
+    let found = marks.iter().find_map(|mark| value.split_once(mark));
+    found.map_or(Cow::Borrowed(value), |(before, last)| Cow::Owned([before, ", ", last].concat()))
+}
+
+/// Splits `Roe A. Doe B. C.`, where blanks separate the names: each ends in initials with full stops.
+fn without_commas(value: &str) -> Vec<String> {
+    let is_initial = |word: &&str| word.ends_with('.') && are_initials(word);
+    let words: Vec<&str> = value.split_whitespace().collect();
+    let (mut names, mut start) = (Vec::new(), 0);
+    for (at, pair) in words.windows(2).enumerate() {
+        if is_initial(&pair[0]) && !is_initial(&pair[1]) && !is_suffix(pair[1]) {
+            names.push(words[start..=at].join(" "));
+            start = at + 1;
+        }
+    }
+    names.push(words[start..].join(" "));
+    let is_list = names.len() > 1
+        && !value.contains(',')
+        && names
+            .iter()
+            .all(|name| is_short_form(name) && !name.split(' ').next().is_some_and(|word| is_initial(&word)));
+    if is_organisation(value) {
+        let names = people_and_groups(value).unwrap_or_else(|| vec![value.to_owned()]);
+        return names.iter().filter_map(|name| one(name)).collect();
+    }
+    if !is_list {
+        return one(value).into_iter().collect();
+    }
+    names.iter().filter_map(|name| one(name)).collect()
+}
+
+/// Drops "et al." after the last name.
+pub(in crate::read) fn without_others(value: &str) -> &str {
+    #[rustfmt::skip]
+    const OTHERS: [&str; 28] = [
+        " et al", " et al.", " et. al.", " and others", " & others", " et coll.", " y cols.", " y col.", " e cols.",
+        " e col.", " y otros", " u.a.", " u. a.", " i wsp.", " a kol.", " m.fl.", " m. fl.", " ve ark.", " и др.", " и др",
+        " [и др.]", " и соавт.", " та ін.", " 等", ",等", "，等", "、等", " ほか",
+    ];
+    let value = value.trim_end();
+    let end = |words: &&&str| {
+        let at = value.len().checked_sub(words.len());
+        at.and_then(|at| value.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case(words))
+    };
+    // Google Scholar cuts long lists.
+    let whole = value.strip_suffix('…').or_else(|| value.strip_suffix("...")).unwrap_or(value).trim_end();
+    let others = OTHERS.iter().find(end).map_or(value.len() - whole.len(), |words| words.len());
+    if others == 0 { value } else { value[..value.len() - others].trim_end_matches([',', ' ']) }
+}
+
+/// Splits a list at slashes between blanks, if each part has the shape of a name.
+fn between_slashes(value: &str) -> Option<Vec<String>> {
+    if !value.contains(" / ") || !spend(value.len()) {
+        return None;
+    }
+    let is_name = |name: &str| {
+        is_short_form(name) || is_natural(name) || (is_inverted(name) && name.matches(',').count() == 1)
+    };
+    let names: Vec<&str> = value.split(" / ").map(str::trim).collect();
+    names
+        .iter()
+        .all(|name| is_name(name) && !is_organisation(name))
+        .then(|| names.into_iter().filter_map(one).collect())
+}
+
+/// The evidence about a list of names from the text around it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// There is no other text.
+    Alone,
+    /// A name in natural order follows after "and".
+    Natural,
+    /// Another name follows or precedes.
+    Unknown,
+}
+
+/// Splits a list of names at commas. Returns `None` for a text without the shape of a name or list.
+fn list(piece: &str, order: Order) -> Option<Vec<String>> {
+    let parts: Vec<&str> = piece.split(',').map(str::trim).filter(|part| !is_missing(part)).collect();
+    // "Smith J, Jr., Doe A"
+    if let Some(at) = parts.iter().position(|part| is_suffix(part))
+        && at > 0
+        && is_short_form(parts[at - 1])
+    {
+        let names = with_suffixes(&parts);
+        return names
+            .iter()
+            .all(|name| is_short_form(name))
+            .then(|| names.iter().filter_map(|name| one(name)).collect());
+    }
+    let each = |names: Vec<&str>| Some(names.into_iter().filter_map(one).collect());
+    match parts.as_slice() {
+        [] => Some(Vec::new()),
+        [name] if order != Order::Alone => match initials_first(name) {
+            Some(name) => Some(vec![name]),
+            None => (is_short_form(name) || is_natural(name)).then(|| one(name).into_iter().collect()),
+        },
+        [name] => each(vec![name]),
+        names if names.iter().all(|name| is_short_form(name)) => {
+            // PubMed ends the list with a full stop: "Smith J, Doe A."
+            let last = parts.len() - 1;
+            let is_list = last > 0 && !parts[..last].iter().any(|name| name.contains('.'));
+            let names = parts.iter().enumerate();
+            each(
+                names
+                    .map(|(at, name)| if is_list && at == last { name.trim_end_matches('.') } else { name })
+                    .collect(),
+            )
+        }
+        // "JA Smith, A van der Berg"
+        names if names.len() > 1 && names.iter().all(|name| initials_first(name).is_some()) => {
+            Some(names.iter().filter_map(|name| initials_first(name)).collect())
+        }
+        names
+            if names.iter().all(|name| is_natural(name))
+                && (names.len() > 2
+                    || order == Order::Natural
+                    || has_middle_initial(names)
+                    || names.iter().all(|name| has_patronymic(name))) =>
+        {
+            each(parts)
+        }
+        // "Liu, R., Adler, D.G."
+        names
+            if names.len() > 2
+                && names.len().is_multiple_of(2)
+                && names.iter().skip(1).step_by(2).all(|name| are_initials(&name.replace(' ', ""))) =>
+        {
+            Some(names.chunks(2).filter_map(|pair| self::joined(pair[0], pair.get(1)?)).collect())
+        }
+        // "Roe, Ann B., Doe, Carl"
+        names if are_pairs(names) => {
+            Some(names.chunks(2).filter_map(|pair| self::joined(pair[0], pair.get(1)?)).collect())
+        }
+        // "Smith, Jones, Brown"
+        names
+            if names.len() > 2
+                && !names.len().is_multiple_of(2)
+                && names.iter().all(|name| {
+                    is_word(name) && !is_suffix(name) && name.chars().any(char::is_lowercase)
+                }) =>
+        {
+            Some(names.iter().map(|name| (*name).to_owned()).collect())
+        }
+        [_, _] => Some(one(piece).into_iter().collect()),
+        _ => None,
+    }
+}
+
+/// Joins suffixes to the names before them.
+fn with_suffixes(parts: &[&str]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::with_capacity(parts.len());
+    for part in parts {
+        match names.last_mut() {
+            Some(name) if is_suffix(part) => {
+                name.push(' ');
+                name.push_str(part);
+            }
+            _ => names.push((*part).to_owned()),
+        }
+    }
+    names
+}
+
+/// Returns `true` for pairs of a family name and given names. An initial shows that they are pairs.
+fn are_pairs(names: &[&str]) -> bool {
+    let is_initial =
+        |word: &str| word.chars().filter(|c| c.is_alphabetic()).count() == 1 && are_initials(word);
+    let is_family = |name: &str| {
+        let (particles, last) = name.rsplit_once(' ').unwrap_or(("", name));
+        is_word(last) && particles.split(' ').all(|word| word.is_empty() || PARTICLES.contains(&word))
+    };
+    let is_given = |name: &str| name.split(' ').all(|word| is_word(word) || is_initial(word));
+    let pairs = names.chunks(2);
+    names.len() > 2
+        && names.len().is_multiple_of(2)
+        && pairs.clone().all(|pair| is_family(pair[0]) && is_given(pair[1]) && !is_suffix(pair[1]))
+        && pairs.clone().any(|pair| pair[1].split(' ').skip(1).any(is_initial))
+}
+
+/// Returns `true` if a name has an initial between two words.
+fn has_middle_initial(names: &[&str]) -> bool {
+    let is_initial = |word: &str| word.len() == 2 && word.ends_with('.') || word.chars().count() == 1;
+    names.iter().any(|name| {
+        let words: Vec<&str> = name.split_whitespace().collect();
+        words.len() > 2 && words[1..words.len() - 1].iter().any(|word| is_initial(word))
+    })
+}
+
+/// Returns `true` for a family name, a given name and a patronymic: `Иванов Иван Иванович`.
+fn has_patronymic(name: &str) -> bool {
+    const ENDS: [&str; 6] = ["вич", "вна", "ична", "ьич", "оглы", "кызы"];
+    name.split(' ').count() == 3 && ENDS.iter().any(|end| name.ends_with(end))
+}
+
+/// Returns `true` for `Smith, Ann`, the most frequent form: one of the two parts is a single word, so they are not two
+/// names.
+fn is_inverted(value: &str) -> bool {
+    let Some((family, given)) = value.split_once(',') else { return false };
+    let (family, given) = (family.trim(), given.trim());
+    let is_word = |part: &str| !part.is_empty() && !part.contains(char::is_whitespace);
+    (is_word(family) || is_word(given)) && ![family, given].into_iter().any(is_missing)
+}
+
+/// Returns `true` if a part of a list does not name a person. A family may be called Null or None.
+fn is_missing(part: &str) -> bool {
+    is_no_name(part) && !matches!(part.trim(), "Null" | "None" | "Nil")
+}
+
+/// Returns `true` if "and" or an ampersand separates words; most lists have neither.
+fn has_and(cell: &str) -> bool {
+    let cell = cell.as_bytes();
+    let word = |blank: usize| {
+        let word = cell.get(blank + 1..blank + 5);
+        word.is_some_and(|word| {
+            word[3] == b' ' && (word[..3].eq_ignore_ascii_case(b"and") || &word[..3] == b"und")
+                || matches!(word, [b'e', b't', b' ', _] | [b'y', b' ', _, _])
+        })
+    };
+    memchr(b'&', cell).is_some() || memchr_iter(b' ', cell).any(word)
+}
+
+/// Splits a text at "and" in any case and in other languages, and at ampersands.
+fn at_and(text: &str) -> Vec<&str> {
+    let (mut pieces, mut start, mut at) = (Vec::new(), 0, 0);
+    for word in text.split_inclusive(' ') {
+        let is_and = matches!(word.trim(), "and" | "AND" | "And" | "&" | "et" | "und")
+            || (word.trim() == "y" && !is_in_family(&text[start..at], &text[at + word.len()..]));
+        if is_and {
+            pieces.push(&text[start..at]);
+            start = at + word.len();
+        }
+        at += word.len();
+    }
+    pieces.push(&text[start..]);
+    pieces
+}
+
+/// Returns `true` if `y` joins the parts of a family name, before initials that follow both: `Ramón y Cajal S`.
+fn is_in_family(before: &str, after: &str) -> bool {
+    let first = before.rsplit(',').next().unwrap_or_default().trim();
+    let second = after.split(',').next().unwrap_or_default().trim();
+    is_word(first) && is_short_form(second)
+}
