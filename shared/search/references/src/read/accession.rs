@@ -4,20 +4,23 @@
 //! Most of these numbers have a distinctive shape, and databases write them under various tags, in links and in notes.
 //! The values stay in `extra` as given.
 
-use std::borrow::Cow;
+mod forms;
+mod registrations;
+
+use forms::{MAX_NUMBER, accession, is_apa, is_digits, is_doi, is_eric, pmcid, pui, with_collection};
+pub(super) use registrations::is_registration;
+use registrations::{apart, dutch_registration, european, european_registration, is_eudract, registration};
 
 use super::{
     identifiers::{doi, front, pmid, running_number},
     resolve,
 };
-use crate::{Reference, split::eu_ctr, work::spend};
+use crate::{Reference, work::spend};
 
 /// The longest value that is searched, except for links and notes. Affiliations and cited references are longer.
 const MAX_VALUE: usize = 256;
 /// The maximum number of registrations that are kept.
 const MAX_TRIALS: usize = 20;
-/// The longest number of a record in a database.
-const MAX_NUMBER: usize = 40;
 
 /// The collections in Web of Science, which are a part of its numbers: `WOS:000123456700001`.
 const COLLECTIONS: [&str; 18] = [
@@ -29,37 +32,6 @@ const COLLECTIONS: [&str; 18] = [
 const DOI_TAGS: [&str; 20] = [
     "custom1", "custom2", "custom3", "custom4", "custom5", "custom6", "custom7", "M1", "M3", "L3", "N1",
     "U1", "U2", "U3", "U4", "U5", "C1", "C4", "C6", "C8",
-];
-
-/// Registers of trials: the beginning of their numbers, and the minimum number of digits after it.
-const REGISTERS: [(&str, usize); 27] = [
-    ("NCT", 8),
-    ("ISRCTN", 8),
-    ("EUCTR", 12),
-    ("ACTRN", 14),
-    ("DRKS", 8),
-    ("ChiCTR", 8),
-    ("CTRI/", 12),
-    ("KCT", 7),
-    ("IRCT", 10),
-    ("PACTR", 12),
-    ("TCTR", 11),
-    ("UMIN", 9),
-    ("jRCT", 9),
-    ("JapicCTI-", 6),
-    ("NTR", 3),
-    ("RBR-", 1),
-    ("RPCEC", 8),
-    ("SLCTR/", 7),
-    ("LBCTR", 10),
-    ("PER-", 5),
-    ("CTIS", 12),
-    ("NL-OMON", 4),
-    ("HKUCTR-", 1),
-    ("SNCTP", 9),
-    ("JMA-IIA", 5),
-    ("ITMCTR", 10),
-    ("CTR20", 6),
 ];
 
 /// Parts of the addresses of trial registers.
@@ -431,19 +403,6 @@ impl Accessions {
     }
 }
 
-/// Adds the collection to a number of Web of Science, which earlier versions of EndNote omit.
-fn with_collection(number: &str) -> Cow<'_, str> {
-    let number = number.trim();
-    let is_number = number.len() == 15
-        && ["000", "001", "A19"].iter().any(|start| number.starts_with(start))
-        && number.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    if is_number { Cow::Owned(format!("WOS:{number}")) } else { Cow::Borrowed(number) }
-}
-
-fn is_digits(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_digit())
-}
-
 fn holds(text: &str, word: &str) -> bool {
     text.to_ascii_lowercase().contains(word)
 }
@@ -451,132 +410,6 @@ fn holds(text: &str, word: &str) -> bool {
 /// A tag as letters and digits in lower case.
 fn plain(tag: &str) -> String {
     tag.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
-}
-
-/// Parses the number of PubMed Central: `PMC7012345`, also after a label, and with a version.
-fn pmcid(value: &str) -> Option<String> {
-    let label = value.get(..6).filter(|label| label.eq_ignore_ascii_case("PMCID:"));
-    let value = value[label.map_or(0, str::len)..].trim_start();
-    let digits = value.strip_prefix("PMC").or_else(|| value.strip_prefix("pmc"))?;
-    let digits = digits.split_once('.').map_or(digits, |(digits, _)| digits);
-    pmid(digits).filter(|_| is_digits(digits)).map(|digits| format!("PMC{digits}"))
-}
-
-/// Parses the identifier of embase.com: `L2004567890`.
-fn pui(value: &str) -> Option<String> {
-    let digits = value.strip_prefix(['L', 'l'])?;
-    ((6..=12).contains(&digits.len()) && is_digits(digits) && digits.bytes().any(|byte| byte != b'0'))
-        .then(|| format!("L{digits}"))
-}
-
-/// Parses the number of a record in any database, but not the running number of a record in a file.
-fn accession(value: &str) -> Option<String> {
-    let value = value.trim().trim_end_matches('.');
-    let is_number = (4..=MAX_NUMBER).contains(&value.len())
-        && value
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'/' | b':'))
-        && value.bytes().any(|byte| (b'1'..=b'9').contains(&byte))
-        && !running_number(value)
-        && !value.starts_with("10.")
-        // Rayyan's key of a record.
-        && !value.starts_with("rayyan-");
-    is_number.then(|| value.to_owned())
-}
-
-/// Returns `true` for the form of APA `PsycInfo`: `2019-65183-001`.
-fn is_apa(value: &str) -> bool {
-    value.len() == 14
-        && value
-            .bytes()
-            .enumerate()
-            .all(|(at, byte)| if matches!(at, 4 | 10) { byte == b'-' } else { byte.is_ascii_digit() })
-}
-
-/// Returns `true` for the form of ERIC: `EJ1251011` or `ED395726`.
-fn is_eric(value: &str) -> bool {
-    let number = value.strip_prefix("EJ").or_else(|| value.strip_prefix("ED"));
-    number.is_some_and(|number| (5..=8).contains(&number.len()) && is_digits(number))
-}
-
-/// Returns `true` for the form of the European register: `2004-001234-12`.
-fn is_eudract(value: &str) -> bool {
-    eu_ctr::begins_with_number(value.as_bytes())
-}
-
-/// The register of a European number. The clinical trials information system continues the years with numbers above
-/// 500000.
-fn european(number: &str) -> &'static str {
-    if number.as_bytes().get(5).is_some_and(|digit| *digit >= b'5') { "CTIS" } else { "EUCTR" }
-}
-
-/// Returns `true` for the number of a registered trial, alone or before a comma.
-pub(super) fn is_registration(name: &str) -> bool {
-    let name = name.trim_end_matches([',', ' ']);
-    let digits = name.bytes().filter(u8::is_ascii_digit).count();
-    digits > 4 && !name.contains(' ') && registration(name).is_some()
-}
-
-/// Returns `true` for a value that consists of a DOI, possibly after a label or a resolver.
-fn is_doi(value: &str) -> bool {
-    let begins =
-        |label: &str| value.get(..label.len()).is_some_and(|found| found.eq_ignore_ascii_case(label));
-    (!value.contains(' ') || begins("doi: "))
-        && ["doi:", "10.", "https://doi.org/", "http://dx.doi.org/"].iter().any(|label| begins(label))
-}
-
-/// Parses a European number without the name of its register, possibly with its version or country.
-fn european_registration(word: &str) -> Option<String> {
-    let rest = if is_eudract(word) && word.starts_with("20") { word.get(14..)? } else { return None };
-    let is_end = match rest.strip_prefix('-') {
-        None => rest.is_empty(),
-        Some(end) => end.len() == 2 && (is_digits(end) || end.bytes().all(|byte| byte.is_ascii_uppercase())),
-    };
-    is_end.then(|| format!("{}{}", european(word), &word[..14]))
-}
-
-/// Parses a number that is separated from the name of its register: `NCT 01234567`.
-fn apart(register: &str, number: &str) -> Option<String> {
-    let is_name = REGISTERS.iter().any(|(known, _)| known.eq_ignore_ascii_case(register));
-    (is_name && !number.is_empty() && is_digits(number))
-        .then(|| registration(&[register, number].concat()))?
-}
-
-/// Parses a number of the Dutch register, which is too short without its name: `Netherlands Trial Register NL8888`.
-fn dutch_registration(before: &str, number: &str) -> Option<String> {
-    let digits = number.strip_prefix("NL")?;
-    let is_number = (3..=5).contains(&digits.len()) && is_digits(digits);
-    let is_named = ["register", "registry", "ntr"].iter().any(|name| before.eq_ignore_ascii_case(name));
-    (is_number && is_named).then(|| number.to_owned())
-}
-
-/// Parses the number of a registered trial.
-fn registration(word: &str) -> Option<String> {
-    let word = word.trim_matches(['-', '/']);
-    let word = word.strip_prefix("JPRN-").unwrap_or(word);
-    if word.len() > MAX_NUMBER {
-        return None;
-    }
-    let (start, digits) = REGISTERS
-        .iter()
-        .find(|(start, _)| word.get(..start.len()).is_some_and(|found| found.eq_ignore_ascii_case(start)))?;
-    let rest = &word[start.len()..];
-    // `NCT-01234567`, and `ChiCTR-2000029308` for the `ChiCTR2000029308` of the register.
-    let rest = rest.strip_prefix('-').filter(|rest| is_digits(rest)).unwrap_or(rest);
-    let found = rest.bytes().filter(u8::is_ascii_digit).count();
-    let letters = rest.bytes().filter(u8::is_ascii_alphabetic).count();
-    let is_number = found >= *digits && rest.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
-    let is_plain = match *start {
-        "RBR-" => rest.len() >= 5,
-        "EUCTR" | "CTIS" => is_eudract(rest),
-        "ChiCTR" | "IRCT" | "jRCT" | "ACTRN" => letters <= 4,
-        _ => letters == 0,
-    };
-    // ANZCTR shows its numbers with a letter for the state of the registration.
-    let rest = if *start == "ACTRN" { rest.trim_end_matches(['p', 'P', 'r', 'R']) } else { rest };
-    // The names of the countries of EUCTR are not part of the number.
-    let rest = if matches!(*start, "EUCTR" | "CTIS") { rest.get(..14)? } else { rest };
-    (is_number && is_plain).then(|| format!("{start}{rest}"))
 }
 
 #[cfg(test)]
