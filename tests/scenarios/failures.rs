@@ -1,30 +1,25 @@
 //! Failures are stored, grouped by cause, and retried once.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use async_trait::async_trait;
-use dedup::{Admission, CheckTokens, Claim, ClaimCondition, GrantTokens};
-use embedded::{Call, Intercept, Phase};
+use dedup::{CheckTokens, GrantTokens};
+use embedded::{Call, Phase};
 use imports::queues::{CONTROL, PARSE, PARSE_DEAD, PARSE_UNREADABLE, SAGA, SAGA_DEAD, UPLOADS};
 use imports::{JobState, SearchId};
 use jiff::SignedDuration;
 use messages::{
-    AttemptId, Depth, Disposition, Host, InspectQueues, Message, Outgoing, Queue, ReceiveMessages,
-    ReceivedMessage, SendError, SendMessages, StoreError, Token,
+    Disposition, Host, Message, Outgoing, Queue, ReceiveMessages, ReceivedMessage, SendError, SendMessages,
+    Token,
 };
-use saga::failures::{
-    Failure, FailureStatus, Failures, Operation, Phase as Step, RequestRefusal, Retry, Selection, State,
-};
+use saga::failures::{Failure, FailureStatus, Operation, Phase as Step, Retry, Selection};
 use service::{Deletion, ProjectAccess};
 use uuid::Uuid;
 
-use crate::world::{CrashAt, Slow, TWO_RECORDS, World, deliveries};
+use crate::world::{CrashAt, TWO_RECORDS, World, deliveries};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-async fn of(world: &World, standing: FailureStatus) -> Vec<Failure> {
+pub(crate) async fn of(world: &World, standing: FailureStatus) -> Vec<Failure> {
     let store = &world.functions.failures.store;
     store.select(&Selection::of(standing), None, 10_000).await.unwrap()
 }
@@ -34,7 +29,7 @@ pub(crate) async fn gather(world: &World) {
 }
 
 /// Dead-letters an event of a saga, and stores it as a failure.
-async fn dead_letter(world: &World, message: &Message, body: &str) {
+pub(crate) async fn dead_letter(world: &World, message: &Message, body: &str) {
     let outgoing = Outgoing {
         id: message.id,
         partition: message.partition,
@@ -48,7 +43,7 @@ async fn dead_letter(world: &World, message: &Message, body: &str) {
     gather(world).await;
 }
 
-fn all() -> Retry {
+pub(crate) fn all() -> Retry {
     Retry { selection: Selection::of(FailureStatus::Open), limit: None, per_second: 50, canary: 0 }
 }
 
@@ -63,7 +58,7 @@ pub(crate) async fn run_to_the_end(world: &World) -> usize {
     steps
 }
 
-async fn operation(world: &World, operation: &Operation) -> Operation {
+pub(crate) async fn operation(world: &World, operation: &Operation) -> Operation {
     world.functions.failures.store.operation(operation.id).await.unwrap().unwrap()
 }
 
@@ -311,130 +306,6 @@ async fn crashed_gathering_neither_loses_nor_repeats() {
     }
 }
 
-#[tokio::test]
-async fn crashed_retry_resumes_with_each_effect_once() {
-    let calls = [
-        Call::OperationsRead,
-        Call::OperationsAdvance,
-        Call::FailuresSelect,
-        Call::FailuresChange,
-        Call::LedgerBegin,
-        Call::QueueSend,
-    ];
-    for call in calls {
-        for phase in [Phase::Before, Phase::After] {
-            let world = World::new();
-            let searches =
-                [search_with_dead_letter(&world, "one").await, search_with_dead_letter(&world, "two").await];
-            gather(&world).await;
-            world.functions.failures.retry(all(), "Ann").await.unwrap();
-            let crash = CrashAt::new(call, phase, 1);
-            crash.kill(world.crashing(&crash).failures.run_step()).await;
-            // A worker that runs a second later must not treat the operation as completed.
-            world.host.advance(SECOND);
-            run_to_the_end(&world).await;
-            world.run().await;
-            gather(&world).await;
-            for search in searches {
-                assert_eq!(world.job(search).await.state, JobState::Completed, "{call:?} {phase:?}");
-                assert_eq!(world.studies(search).await.len(), 2, "{call:?} {phase:?}");
-                assert_eq!(world.parsed(search).await.len(), 1, "{call:?} {phase:?}");
-            }
-            assert_eq!(of(&world, FailureStatus::Retried).await.len(), 2, "{call:?} {phase:?}");
-        }
-    }
-}
-
-/// Stops an operation whose worker crashed after it had claimed a failure.
-async fn stop_interrupted_operation(world: &World) {
-    search_with_dead_letter(world, "one").await;
-    gather(world).await;
-    let begun = world.functions.failures.retry(all(), "Ann").await.unwrap();
-    let crash = CrashAt::new(Call::QueueSend, Phase::Before, 1);
-    crash.kill(world.crashing(&crash).failures.run_step()).await;
-    world.functions.failures.stop(begun.id, "Bob").await.unwrap();
-}
-
-/// No worker continues a stopped operation, so the failures that it had claimed must be released.
-#[tokio::test]
-async fn stopping_operation_reopens_claimed_failures() {
-    let world = World::new();
-    stop_interrupted_operation(&world).await;
-    gather(&world).await;
-    assert_eq!(of(&world, FailureStatus::Retrying).await.len(), 1, "a worker may still hold them");
-    world.host.advance(Duration::from_secs(61));
-    gather(&world).await;
-    assert_eq!(of(&world, FailureStatus::Open).await.len(), 1);
-}
-
-/// Creates two searches with a dead letter each, and damages the document of the one that failed last.
-async fn damaged_and_sound(world: &World) -> [SearchId; 2] {
-    let sound = search_with_dead_letter(world, "no luck").await;
-    gather(world).await;
-    world.host.advance(SECOND);
-    let damaged = search_with_dead_letter(world, "no luck").await;
-    gather(world).await;
-    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
-    let sql = "UPDATE saga SET content = '{' WHERE search_id = ?1";
-    assert_eq!(database.execute(sql, [damaged.to_string()]).unwrap(), 1);
-    [damaged, sound]
-}
-
-/// No retry can read the document, so the operation continues with the other failures.
-#[tokio::test]
-async fn failure_that_cannot_be_retried_does_not_stop_others() {
-    let world = World::new();
-    let [damaged, sound] = damaged_and_sound(&world).await;
-    let begun = world.functions.failures.retry(Retry { per_second: 1, ..all() }, "Ann").await.unwrap();
-    run_to_the_end(&world).await;
-    let ended = operation(&world, &begun).await;
-    let Step::Stopped { why, .. } = &ended.phase else { panic!("{ended:?}") };
-    assert_eq!(why, "1 of 2 cannot be retried; see their reasons");
-    assert_eq!((ended.retried, ended.refused), (1, 1));
-    let [retried] = of(&world, FailureStatus::Retried).await.try_into().unwrap();
-    assert_eq!(retried.partition, Some(sound));
-    let [open] = of(&world, FailureStatus::Open).await.try_into().unwrap();
-    assert_eq!((open.partition, open.seen), (Some(damaged), 2));
-    assert!(open.reason.starts_with("no luck; it cannot be retried: "), "{}", open.reason);
-}
-
-#[tokio::test]
-async fn canary_that_cannot_be_retried_stops_operation() {
-    let world = World::new();
-    damaged_and_sound(&world).await;
-    let begun = world.functions.failures.retry(Retry { canary: 1, ..all() }, "Ann").await.unwrap();
-    run_to_the_end(&world).await;
-    let ended = operation(&world, &begun).await;
-    assert!(matches!(ended.phase, Step::Stopped { .. }), "{ended:?}");
-    assert_eq!((ended.retried, ended.refused), (0, 1));
-    assert_eq!(of(&world, FailureStatus::Open).await.len(), 2);
-}
-
-/// A process without the addresses of queues.
-struct WithoutQueues;
-
-#[async_trait]
-impl SendMessages for WithoutQueues {
-    async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
-        messages.iter().map(|message| Err(SendError::UnknownQueue(message.queue.clone()))).collect()
-    }
-}
-
-#[tokio::test]
-async fn missing_queue_stops_operation_and_changes_no_failure() {
-    let world = World::new();
-    search_with_dead_letter(&world, "no luck").await;
-    gather(&world).await;
-    let failures = Failures { send: Arc::new(WithoutQueues), ..world.functions.failures.clone() };
-    let begun = failures.retry(all(), "Ann").await.unwrap();
-    assert!(!failures.run_step().await.unwrap());
-    let ended = operation(&world, &begun).await;
-    let Step::Stopped { why, .. } = &ended.phase else { panic!("{ended:?}") };
-    assert!(why.contains("no URL is set for queue"), "{why}");
-    let [open] = of(&world, FailureStatus::Open).await.try_into().unwrap();
-    assert_eq!((open.reason.as_str(), open.seen), ("no luck", 1));
-}
-
 /// By then the items of the ledger have expired, and with them the tokens of the messages.
 #[tokio::test]
 async fn retried_message_without_token_takes_effect() {
@@ -452,482 +323,6 @@ async fn retried_message_without_token_takes_effect() {
     // The announcement's own token was deleted too; a file without a token is read after the search has waited for it.
     assert_ne!(world.job(search).await.state, JobState::Error);
     assert!(world.job(search).await.files[0].received);
-}
-
-#[tokio::test]
-async fn failures_are_retried_at_requested_rate() {
-    let world = World::new();
-    for _ in 0..120 {
-        search_with_dead_letter(&world, "partition 17 cannot be read").await;
-    }
-    gather(&world).await;
-    let snapshot = world.functions.failures.snapshot(Selection::of(FailureStatus::Open)).await.unwrap();
-    assert_eq!((snapshot.count, snapshot.groups.len()), (120, 1));
-    world.host.advance(SECOND);
-    search_with_dead_letter(&world, "partition 18 cannot be read").await;
-    gather(&world).await;
-    let retry = Retry { selection: snapshot.selection, ..all() };
-    let begun = world.functions.failures.retry(retry, "Ann").await.unwrap();
-    let mut sent = Vec::new();
-    while world.functions.failures.run_step().await.unwrap() {
-        // A second worker within the same second does not double the rate.
-        world.functions.failures.run_step().await.unwrap();
-        sent.push(of(&world, FailureStatus::Retried).await.len());
-        world.host.advance(SECOND);
-    }
-    assert_eq!(sent, [50, 100, 120]);
-    assert_eq!(operation(&world, &begun).await.retried, 120);
-    assert_eq!(of(&world, FailureStatus::Open).await.len(), 1, "later failures stay open");
-}
-
-/// The fate of a canary message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ahead {
-    /// A worker processes the message.
-    Processed,
-    /// The message is dead-lettered again and collected.
-    DeadLettered,
-    /// The message is dead-lettered again and not collected.
-    NotGathered,
-    /// A worker has received the message and does not finish.
-    InFlight,
-    /// A worker finishes the message after two minutes.
-    Slow,
-    /// No worker is running.
-    Untouched,
-}
-
-#[tokio::test]
-async fn canary_passes_only_if_message_was_processed() {
-    for ahead in [
-        Ahead::Processed,
-        Ahead::DeadLettered,
-        Ahead::NotGathered,
-        Ahead::InFlight,
-        Ahead::Slow,
-        Ahead::Untouched,
-    ] {
-        let world = World::new();
-        for _ in 0..5 {
-            search_with_dead_letter(&world, "one cause").await;
-        }
-        gather(&world).await;
-        let begun = world.functions.failures.retry(Retry { canary: 1, ..all() }, "Ann").await.unwrap();
-        assert!(world.functions.failures.run_step().await.unwrap());
-        assert_eq!(of(&world, FailureStatus::Retried).await.len(), 1);
-        let mut slow = Vec::new();
-        match ahead {
-            Ahead::Processed => world.deliver_all(&[&SAGA]).await,
-            Ahead::DeadLettered | Ahead::NotGathered => {
-                for received in world.take(&SAGA).await {
-                    let dead = Disposition::DeadLetter { reason: "one cause".to_owned() };
-                    world.store().answer(&SAGA, &received.receipt, &dead).await.unwrap();
-                }
-                if ahead == Ahead::DeadLettered {
-                    gather(&world).await;
-                }
-            }
-            Ahead::InFlight | Ahead::Slow => slow = world.take(&SAGA).await,
-            Ahead::Untouched => {}
-        }
-        if ahead == Ahead::Slow {
-            world.host.advance(2 * 60 * SECOND);
-            assert!(world.functions.failures.run_step().await.unwrap(), "a worker is on it");
-            assert_eq!(of(&world, FailureStatus::Retried).await.len(), 1);
-            for received in world.take(&SAGA).await.into_iter().chain(slow) {
-                world.deliver(&SAGA, &[received]).await;
-            }
-        }
-        let steps = run_to_the_end(&world).await;
-        assert!(steps >= 60, "it is watched for a minute: {steps}");
-        let ended = operation(&world, &begun).await;
-        let expected = match ahead {
-            Ahead::Processed | Ahead::Slow => None,
-            Ahead::DeadLettered | Ahead::NotGathered => Some("1 of the 1 that went ahead failed again"),
-            Ahead::InFlight => Some("1 of the 1 that went ahead were not processed within 5 min"),
-            Ahead::Untouched => Some("no worker has taken 1 of the 1 that went ahead"),
-        };
-        match (expected, ended.phase) {
-            (None, Step::Done { .. }) => assert_eq!(ended.retried, 5, "{ahead:?}"),
-            (Some(expected), Step::Stopped { why, .. }) => {
-                assert!(why.contains(expected), "{ahead:?}: {why}");
-                assert_eq!(ended.retried, 1, "{ahead:?}");
-            }
-            (_, phase) => panic!("{ahead:?}: {phase:?}"),
-        }
-    }
-}
-
-/// Queues that can count messages but not look up single ones, like SQS.
-struct CountingQueues(Arc<dyn InspectQueues>);
-
-#[async_trait]
-impl InspectQueues for CountingQueues {
-    async fn depths(&self) -> BTreeMap<Queue, Result<Depth, StoreError>> {
-        self.0.depths().await
-    }
-}
-
-/// The queue always contains other messages, so only the history shows whether the canary was processed.
-#[tokio::test]
-async fn canary_in_busy_queue_is_judged_by_history() {
-    for is_processed in [true, false] {
-        let world = World::new();
-        for _ in 0..3 {
-            search_with_dead_letter(&world, "one cause").await;
-        }
-        gather(&world).await;
-        let inspect = Arc::new(CountingQueues(Arc::clone(&world.functions.failures.inspect)));
-        let failures = Failures { inspect, ..world.functions.failures.clone() };
-        let begun = failures.retry(Retry { canary: 1, ..all() }, "Ann").await.unwrap();
-        assert!(failures.run_step().await.unwrap());
-        if is_processed {
-            world.deliver_all(&[&SAGA]).await;
-        }
-        world.announce(&["b.ris"]).await;
-        world.deliver_all(&[&CONTROL]).await;
-        world.host.advance(60 * SECOND);
-        failures.run_step().await.unwrap();
-        let phase = operation(&world, &begun).await.phase;
-        match (is_processed, phase) {
-            (true, Step::Running) => {}
-            (false, Step::Stopped { why, .. }) => assert!(why.contains("no worker has taken 1"), "{why}"),
-            (_, phase) => panic!("{phase:?}"),
-        }
-    }
-}
-
-/// Each failure is retried inside its search's partition, which one worker holds at a time.
-#[tokio::test]
-async fn failures_of_one_search_are_retried_together() {
-    let world = World::new();
-    let names = ["a.ris", "b.ris", "c.ris", "d.ris"];
-    let announced = world.announce(&names).await;
-    for index in 0..names.len() {
-        world.upload(&announced, index, TWO_RECORDS).await;
-    }
-    world.deliver_all(&[&UPLOADS]).await;
-    for received in world.take(&SAGA).await {
-        if Message::decode(&received.delivery.body).unwrap().body.name == "SearchUploadSaved" {
-            let answer = Disposition::DeadLetter { reason: "one cause".to_owned() };
-            world.store().answer(&SAGA, &received.receipt, &answer).await.unwrap();
-        } else {
-            world.deliver(&SAGA, &[received]).await;
-        }
-    }
-    gather(&world).await;
-    let begun = world.functions.failures.retry(all(), "Ann").await.unwrap();
-    assert!(world.functions.failures.run_step().await.unwrap());
-    let ended = operation(&world, &begun).await;
-    assert_eq!((ended.retried, ended.phase), (4, Step::Running));
-    run_to_the_end(&world).await;
-    world.run().await;
-    assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
-    assert_eq!(world.studies(announced.search_id).await.len(), 8);
-}
-
-/// A worker holds a search while it handles its message, and up to half a minute longer after a crash.
-#[tokio::test]
-async fn held_search_waits_without_blocking_others() {
-    let world = World::new();
-    let searches =
-        [search_with_dead_letter(&world, "one").await, search_with_dead_letter(&world, "two").await];
-    gather(&world).await;
-    let document = world.document(searches[0]).await;
-    let finished = document.and_then(|document| document.content.finished());
-    let inside = Claim {
-        partition: searches[0],
-        attempt: AttemptId::from_uuid(world.host.fresh_id()),
-        now: world.host.now(),
-        lease: SignedDuration::from_secs(30),
-        supersedes: finished,
-        requires: ClaimCondition::Always,
-        new_tokens: Vec::new(),
-        max_tokens: 200,
-        fence: 0,
-        above: 0,
-        until: world.host.now(),
-    };
-    let ledger = &world.backend.ports.engine.partitions().unwrap().ledger;
-    let (_, answer) = dedup::ledger::ask(ledger.as_ref(), inside).await.unwrap();
-    assert!(matches!(answer, Admission::Admitted(_)));
-    let begun = world.functions.failures.retry(all(), "Ann").await.unwrap();
-    for _ in 0..25 {
-        assert!(world.functions.failures.run_step().await.unwrap());
-        let known = operation(&world, &begun).await;
-        assert_eq!((known.retried, known.phase), (1, Step::Running));
-        world.host.advance(SECOND);
-    }
-    let waiting = of(&world, FailureStatus::Open).await.remove(0);
-    assert_eq!((waiting.partition, waiting.retried), (Some(searches[0]), 0), "it was not put back");
-    run_to_the_end(&world).await;
-    let ended = operation(&world, &begun).await;
-    assert!(matches!(ended.phase, Step::Done { .. }) && ended.retried == 2, "{ended:?}");
-    world.run().await;
-    for search in searches {
-        assert_eq!(world.job(search).await.state, JobState::Completed);
-        assert_eq!(world.studies(search).await.len(), 2);
-    }
-}
-
-#[tokio::test]
-async fn concurrent_actions_of_operators_admit_one() {
-    let world = World::new();
-    search_with_dead_letter(&world, "one").await;
-    gather(&world).await;
-    let failures = &world.functions.failures;
-    let id = of(&world, FailureStatus::Open).await[0].id;
-    let (ann, bob) = tokio::join!(failures.retry(all(), "Ann"), failures.retry(all(), "Bob"));
-    let (begun, told) = match (ann, bob) {
-        (Ok(begun), Err(told)) | (Err(told), Ok(begun)) => (begun, told),
-        both => panic!("{both:?}"),
-    };
-    assert!(matches!(told, RequestRefusal::Busy(id) if id == begun.id), "{told}");
-    run_to_the_end(&world).await;
-    // The same failure is requested again.
-    let named = Selection { ids: [id].into(), ..Selection::of(FailureStatus::Open) };
-    let again = failures.retry(Retry { selection: named, ..all() }, "Bob").await.unwrap_err();
-    assert!(again.to_string().contains("is retried"), "{again}");
-    assert!(matches!(failures.retry(all(), "Bob").await, Err(RequestRefusal::Nothing)));
-    assert!(matches!(failures.stop(begun.id, "Bob").await, Err(RequestRefusal::NotRunning(_))));
-    let ids = &[id];
-    let (one, other) = tokio::join!(failures.archive(ids, "done", "Ann"), failures.delete(ids, "old", "Bob"));
-    assert!(one.is_ok() != other.is_ok(), "{one:?} {other:?}");
-}
-
-#[tokio::test]
-async fn stopped_operation_retries_nothing_more() {
-    let world = World::new();
-    for _ in 0..3 {
-        search_with_dead_letter(&world, "one").await;
-    }
-    gather(&world).await;
-    let failures = &world.functions.failures;
-    let begun = failures.retry(Retry { per_second: 1, ..all() }, "Ann").await.unwrap();
-    assert!(failures.run_step().await.unwrap());
-    let stopped = failures.stop(begun.id, "Bob").await.unwrap();
-    assert!(matches!(&stopped.phase, Step::Stopped { why, .. } if why == "stopped by Bob"));
-    world.host.advance(SECOND);
-    assert!(!failures.run_step().await.unwrap());
-    assert_eq!(of(&world, FailureStatus::Open).await.len(), 2);
-}
-
-#[tokio::test]
-async fn invalid_requests_change_nothing() {
-    let world = World::new();
-    search_with_dead_letter(&world, "one").await;
-    gather(&world).await;
-    let failures = &world.functions.failures;
-    let id = of(&world, FailureStatus::Open).await[0].id;
-    let unknown = saga::failures::FailureId::from_uuid(Uuid::from_u128(4));
-    let named = Selection { ids: [unknown].into(), ..Selection::of(FailureStatus::Open) };
-    for (retry, wanted) in [
-        (Retry { per_second: 0, ..all() }, "per second"),
-        (Retry { per_second: 5_000, ..all() }, "per second"),
-        (Retry { canary: 100, ..all() }, "at most 10"),
-        (Retry { limit: Some(0), ..all() }, "limit"),
-        (Retry { selection: named, ..all() }, "there is no failure"),
-    ] {
-        let refused = failures.retry(retry, "Ann").await.unwrap_err().to_string();
-        assert!(refused.contains(wanted), "{refused}");
-    }
-    let refused = failures.archive(&[id], "  ", "Ann").await.unwrap_err().to_string();
-    assert!(refused.contains("reason"), "{refused}");
-    assert_eq!(of(&world, FailureStatus::Open).await.len(), 1);
-    assert!(failures.store.acts(10).await.unwrap().is_empty(), "nothing was done");
-    failures.archive(&[id], "known", "Ann").await.unwrap();
-    let archived = of(&world, FailureStatus::Archived).await.remove(0);
-    assert_eq!(archived.state, State::Archived { why: "known".to_owned() });
-    failures.delete(&[id], "not needed", "Ann").await.unwrap();
-    assert!(matches!(failures.delete(&[id], "again", "Ann").await, Err(RequestRefusal::Unknown(_))));
-    let acts = failures.store.acts(10).await.unwrap();
-    assert_eq!(acts.iter().map(|act| act.did.as_str()).collect::<Vec<_>>(), ["deleted", "archived"]);
-}
-
-/// The entries of an outbox are requeued as they were reported. An unreadable entry becomes a new failure when it is
-/// poisoned again.
-#[tokio::test]
-async fn poisoned_effects_become_failures_and_are_requeued() {
-    let world = World::new();
-    let searches = [world.announce(&["a.ris"]).await.search_id, world.announce(&["b.ris"]).await.search_id];
-    world.run().await;
-    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
-    let poison = "UPDATE outbox SET poisoned = 1, ready_at = NULL, error = 'sending 3 messages failed'
-        WHERE owner_id = ?1 AND kind NOT LIKE '%job%'";
-    for search in &searches {
-        assert_eq!(database.execute(poison, [search.to_string()]).unwrap(), 1);
-    }
-    let damage = "UPDATE outbox SET kind = 'webhook' WHERE owner_id = ?1 AND poisoned = 1";
-    assert_eq!(database.execute(damage, [searches[1].to_string()]).unwrap(), 1);
-    for _ in 0..2 {
-        gather(&world).await;
-    }
-    let found = of(&world, FailureStatus::Open).await;
-    assert_eq!(found.len(), 2);
-    assert!(found.iter().all(|failure| failure.origin.place() == "outbox" && failure.seen == 1));
-    let timer = found.iter().find(|failure| failure.partition == Some(searches[0])).unwrap();
-    assert_eq!(
-        (timer.message.as_str(), timer.reason.as_str()),
-        ("UploadTimeout", "sending 3 messages failed")
-    );
-
-    world.functions.failures.retry(all(), "Ann").await.unwrap();
-    run_to_the_end(&world).await;
-    assert_eq!(of(&world, FailureStatus::Retried).await.len(), 2);
-    // One entry is sent; the other is still unreadable and is poisoned again.
-    world.pass(Duration::from_secs(60)).await;
-    world.run().await;
-    gather(&world).await;
-    let again = of(&world, FailureStatus::Open).await;
-    assert_eq!(again.iter().map(|failure| (failure.seen, failure.retried)).collect::<Vec<_>>(), [(2, 1)]);
-    assert_eq!(of(&world, FailureStatus::Retried).await.len(), 1);
-}
-
-/// After a day without access to a queue there may be one such effect per search.
-#[tokio::test]
-async fn many_poisoned_effects_are_recorded_across_invocations() {
-    let world = World::new();
-    for _ in 0..450 {
-        world.announce(&["a.ris"]).await;
-    }
-    world.run().await;
-    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
-    let poison = "UPDATE outbox SET poisoned = 1, ready_at = NULL WHERE kind NOT LIKE '%job%'";
-    assert_eq!(database.execute(poison, []).unwrap(), 450);
-    let slow = world.crashing(&Arc::new(Slow(Call::FailuresChange, Arc::clone(&world.host))));
-    for open in [200, 400, 450] {
-        let deadline = world.host.now().checked_add(SignedDuration::from_secs(1)).unwrap();
-        slow.failures.collect(Some(deadline)).await.unwrap();
-        assert_eq!(of(&world, FailureStatus::Open).await.len(), open);
-    }
-    assert_eq!(database.execute("UPDATE outbox SET poisoned = 0 WHERE poisoned = 1", []).unwrap(), 450);
-    gather(&world).await;
-    assert_eq!(of(&world, FailureStatus::Open).await.len(), 0);
-}
-
-#[tokio::test]
-async fn deleted_failure_deletes_its_effect() {
-    for archived in 0..=2 {
-        effects_go_with_their_failures(archived).await;
-    }
-}
-
-/// Returns the database with one poisoned effect in each of two searches, one of them unreadable.
-async fn with_two_poisoned(world: &World) -> rusqlite::Connection {
-    let searches = [world.announce(&["a.ris"]).await.search_id, world.announce(&["b.ris"]).await.search_id];
-    world.run().await;
-    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
-    let poison =
-        "UPDATE outbox SET poisoned = 1, ready_at = NULL WHERE owner_id = ?1 AND kind NOT LIKE '%job%'";
-    for search in &searches {
-        assert_eq!(database.execute(poison, [search.to_string()]).unwrap(), 1);
-    }
-    let damage = "UPDATE outbox SET kind = 'webhook' WHERE owner_id = ?1 AND poisoned = 1";
-    assert_eq!(database.execute(damage, [searches[1].to_string()]).unwrap(), 1);
-    database
-}
-
-/// Checks deletion after `archived` of the two failures were archived.
-async fn effects_go_with_their_failures(archived: usize) {
-    let world = World::new();
-    let database = with_two_poisoned(&world).await;
-    gather(&world).await;
-    let left = || {
-        let sql = "SELECT count(*) FROM outbox WHERE poisoned = 1";
-        database.query_row(sql, [], |row| row.get::<_, u32>(0)).unwrap()
-    };
-    let found = of(&world, FailureStatus::Open).await;
-    assert_eq!((found.len(), left()), (2, 2));
-    let failures = &world.functions.failures;
-    for failure in &found[..archived] {
-        failures.archive(&[failure.id], "looked at", "Ann").await.unwrap();
-    }
-    gather(&world).await;
-    assert_eq!(of(&world, FailureStatus::Open).await.len(), 2 - archived, "archived failures stay hidden");
-    for (failure, left_then) in found.iter().zip([1, 0]) {
-        failures.delete(&[failure.id], "not needed", "Ann").await.unwrap();
-        assert_eq!(left(), left_then);
-    }
-    gather(&world).await;
-    assert!(of(&world, FailureStatus::Open).await.is_empty());
-}
-
-/// Records the calls that list outboxes.
-#[derive(Default)]
-struct Listings(Mutex<Vec<Call>>);
-
-#[async_trait]
-impl Intercept for Listings {
-    async fn step(&self, call: Call, phase: Phase) {
-        if phase == Phase::Before && matches!(call, Call::OutboxPending | Call::OutboxPoisoned) {
-            self.0.lock().unwrap().push(call);
-        }
-    }
-}
-
-/// After an outage, very many other effects may be exhausted.
-#[tokio::test]
-async fn retry_and_deletion_of_effect_list_no_outbox() {
-    let world = World::new();
-    for name in ["a.ris", "b.ris"] {
-        world.announce(&[name]).await;
-    }
-    world.run().await;
-    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
-    let poison = "UPDATE outbox SET poisoned = 1, ready_at = NULL WHERE kind NOT LIKE '%job%'";
-    assert_eq!(database.execute(poison, []).unwrap(), 2);
-    gather(&world).await;
-    let [one, other] = of(&world, FailureStatus::Open).await.try_into().unwrap();
-    let listings = Arc::new(Listings::default());
-    let failures = world.crashing(&listings).failures;
-    let selection = Selection { ids: BTreeSet::from([one.id]), ..Selection::of(FailureStatus::Open) };
-    failures.retry(Retry { selection, ..all() }, "Ann").await.unwrap();
-    while failures.run_step().await.unwrap() {
-        world.host.advance(SECOND);
-    }
-    failures.delete(&[other.id], "not needed", "Ann").await.unwrap();
-    assert_eq!(*listings.0.lock().unwrap(), []);
-    assert_eq!(of(&world, FailureStatus::Retried).await.len(), 1);
-    let left = "SELECT count(*), sum(poisoned) FROM outbox WHERE kind NOT LIKE '%job%'";
-    let left = database.query_row(left, [], |row| Ok((row.get::<_, u32>(0)?, row.get::<_, u32>(1)?)));
-    assert_eq!(left.unwrap(), (1, 0), "one effect is due again, and the other is deleted");
-}
-
-/// A closed failure says nothing about the current state of its effect.
-#[tokio::test]
-async fn deleted_failure_keeps_requeued_effect() {
-    let world = World::new();
-    let search = world.announce(&["a.ris"]).await.search_id;
-    world.run().await;
-    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
-    let poison = "UPDATE outbox SET poisoned = 1, ready_at = NULL, kind = 'webhook'
-        WHERE owner_id = ?1 AND kind NOT LIKE '%job%'";
-    assert_eq!(database.execute(poison, [search.to_string()]).unwrap(), 1);
-    gather(&world).await;
-    world.functions.failures.retry(all(), "Ann").await.unwrap();
-    run_to_the_end(&world).await;
-    let retried = of(&world, FailureStatus::Retried).await;
-    world.functions.failures.delete(&[retried[0].id], "done", "Ann").await.unwrap();
-    let sql = "SELECT count(*) FROM outbox WHERE kind = 'webhook'";
-    assert_eq!(database.query_row(sql, [], |row| row.get::<_, u32>(0)).unwrap(), 1);
-}
-
-#[tokio::test]
-async fn requeued_effect_closes_its_failure() {
-    let world = World::new();
-    let search = world.announce(&["a.ris"]).await.search_id;
-    world.run().await;
-    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
-    let poison = |poisoned: bool| {
-        let sql = "UPDATE outbox SET poisoned = ?1 WHERE owner_id = ?2 AND kind NOT LIKE '%job%'";
-        assert_eq!(database.execute(sql, rusqlite::params![poisoned, search.to_string()]).unwrap(), 1);
-    };
-    poison(true);
-    gather(&world).await;
-    assert_eq!(of(&world, FailureStatus::Open).await.len(), 1);
-    poison(false);
-    gather(&world).await;
-    assert_eq!(of(&world, FailureStatus::Closed).await.len(), 1);
 }
 
 /// Sends a message that cannot be read, and lets the saga's worker dead-letter it.
@@ -971,18 +366,6 @@ async fn failure_that_cannot_be_recorded_does_not_affect_others() {
         .collect();
     found.sort_unstable();
     assert_eq!(found, [("junk".to_owned(), 2), ("rubbish".to_owned(), 1)]);
-}
-
-/// An outbox that cannot be read does not keep the failures that a stopped operation has claimed.
-#[tokio::test]
-async fn unreadable_outbox_does_not_stop_rest_of_collection() {
-    let world = World::new();
-    stop_interrupted_operation(&world).await;
-    world.host.advance(Duration::from_secs(61));
-    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
-    database.execute("ALTER TABLE outbox RENAME TO elsewhere", []).unwrap();
-    assert!(world.functions.failures.collect(None).await.is_err());
-    assert_eq!(of(&world, FailureStatus::Open).await.len(), 1);
 }
 
 #[test]

@@ -1,0 +1,202 @@
+//! Effects that cannot be sent become failures, and are sent again or deleted with them.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use embedded::{Call, Intercept, Phase};
+use jiff::SignedDuration;
+use messages::Host;
+use saga::failures::{FailureStatus, Retry, Selection};
+
+use crate::failures::{all, gather, of, run_to_the_end};
+use crate::world::{Slow, World};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// The entries of an outbox are requeued as they were reported. An unreadable entry becomes a new failure when it is
+/// poisoned again.
+#[tokio::test]
+async fn poisoned_effects_become_failures_and_are_requeued() {
+    let world = World::new();
+    let searches = [world.announce(&["a.ris"]).await.search_id, world.announce(&["b.ris"]).await.search_id];
+    world.run().await;
+    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    let poison = "UPDATE outbox SET poisoned = 1, ready_at = NULL, error = 'sending 3 messages failed'
+        WHERE owner_id = ?1 AND kind NOT LIKE '%job%'";
+    for search in &searches {
+        assert_eq!(database.execute(poison, [search.to_string()]).unwrap(), 1);
+    }
+    let damage = "UPDATE outbox SET kind = 'webhook' WHERE owner_id = ?1 AND poisoned = 1";
+    assert_eq!(database.execute(damage, [searches[1].to_string()]).unwrap(), 1);
+    for _ in 0..2 {
+        gather(&world).await;
+    }
+    let found = of(&world, FailureStatus::Open).await;
+    assert_eq!(found.len(), 2);
+    assert!(found.iter().all(|failure| failure.origin.place() == "outbox" && failure.seen == 1));
+    let timer = found.iter().find(|failure| failure.partition == Some(searches[0])).unwrap();
+    assert_eq!(
+        (timer.message.as_str(), timer.reason.as_str()),
+        ("UploadTimeout", "sending 3 messages failed")
+    );
+
+    world.functions.failures.retry(all(), "Ann").await.unwrap();
+    run_to_the_end(&world).await;
+    assert_eq!(of(&world, FailureStatus::Retried).await.len(), 2);
+    // One entry is sent; the other is still unreadable and is poisoned again.
+    world.pass(Duration::from_secs(60)).await;
+    world.run().await;
+    gather(&world).await;
+    let again = of(&world, FailureStatus::Open).await;
+    assert_eq!(again.iter().map(|failure| (failure.seen, failure.retried)).collect::<Vec<_>>(), [(2, 1)]);
+    assert_eq!(of(&world, FailureStatus::Retried).await.len(), 1);
+}
+
+/// After a day without access to a queue there may be one such effect per search.
+#[tokio::test]
+async fn many_poisoned_effects_are_recorded_across_invocations() {
+    let world = World::new();
+    for _ in 0..450 {
+        world.announce(&["a.ris"]).await;
+    }
+    world.run().await;
+    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    let poison = "UPDATE outbox SET poisoned = 1, ready_at = NULL WHERE kind NOT LIKE '%job%'";
+    assert_eq!(database.execute(poison, []).unwrap(), 450);
+    let slow = world.crashing(&Arc::new(Slow(Call::FailuresChange, Arc::clone(&world.host))));
+    for open in [200, 400, 450] {
+        let deadline = world.host.now().checked_add(SignedDuration::from_secs(1)).unwrap();
+        slow.failures.collect(Some(deadline)).await.unwrap();
+        assert_eq!(of(&world, FailureStatus::Open).await.len(), open);
+    }
+    assert_eq!(database.execute("UPDATE outbox SET poisoned = 0 WHERE poisoned = 1", []).unwrap(), 450);
+    gather(&world).await;
+    assert_eq!(of(&world, FailureStatus::Open).await.len(), 0);
+}
+
+#[tokio::test]
+async fn deleted_failure_deletes_its_effect() {
+    for archived in 0..=2 {
+        effects_go_with_their_failures(archived).await;
+    }
+}
+
+/// Returns the database with one poisoned effect in each of two searches, one of them unreadable.
+async fn with_two_poisoned(world: &World) -> rusqlite::Connection {
+    let searches = [world.announce(&["a.ris"]).await.search_id, world.announce(&["b.ris"]).await.search_id];
+    world.run().await;
+    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    let poison =
+        "UPDATE outbox SET poisoned = 1, ready_at = NULL WHERE owner_id = ?1 AND kind NOT LIKE '%job%'";
+    for search in &searches {
+        assert_eq!(database.execute(poison, [search.to_string()]).unwrap(), 1);
+    }
+    let damage = "UPDATE outbox SET kind = 'webhook' WHERE owner_id = ?1 AND poisoned = 1";
+    assert_eq!(database.execute(damage, [searches[1].to_string()]).unwrap(), 1);
+    database
+}
+
+/// Checks deletion after `archived` of the two failures were archived.
+async fn effects_go_with_their_failures(archived: usize) {
+    let world = World::new();
+    let database = with_two_poisoned(&world).await;
+    gather(&world).await;
+    let left = || {
+        let sql = "SELECT count(*) FROM outbox WHERE poisoned = 1";
+        database.query_row(sql, [], |row| row.get::<_, u32>(0)).unwrap()
+    };
+    let found = of(&world, FailureStatus::Open).await;
+    assert_eq!((found.len(), left()), (2, 2));
+    let failures = &world.functions.failures;
+    for failure in &found[..archived] {
+        failures.archive(&[failure.id], "looked at", "Ann").await.unwrap();
+    }
+    gather(&world).await;
+    assert_eq!(of(&world, FailureStatus::Open).await.len(), 2 - archived, "archived failures stay hidden");
+    for (failure, left_then) in found.iter().zip([1, 0]) {
+        failures.delete(&[failure.id], "not needed", "Ann").await.unwrap();
+        assert_eq!(left(), left_then);
+    }
+    gather(&world).await;
+    assert!(of(&world, FailureStatus::Open).await.is_empty());
+}
+
+/// Records the calls that list outboxes.
+#[derive(Default)]
+struct Listings(Mutex<Vec<Call>>);
+
+#[async_trait]
+impl Intercept for Listings {
+    async fn step(&self, call: Call, phase: Phase) {
+        if phase == Phase::Before && matches!(call, Call::OutboxPending | Call::OutboxPoisoned) {
+            self.0.lock().unwrap().push(call);
+        }
+    }
+}
+
+/// After an outage, very many other effects may be exhausted.
+#[tokio::test]
+async fn retry_and_deletion_of_effect_list_no_outbox() {
+    let world = World::new();
+    for name in ["a.ris", "b.ris"] {
+        world.announce(&[name]).await;
+    }
+    world.run().await;
+    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    let poison = "UPDATE outbox SET poisoned = 1, ready_at = NULL WHERE kind NOT LIKE '%job%'";
+    assert_eq!(database.execute(poison, []).unwrap(), 2);
+    gather(&world).await;
+    let [one, other] = of(&world, FailureStatus::Open).await.try_into().unwrap();
+    let listings = Arc::new(Listings::default());
+    let failures = world.crashing(&listings).failures;
+    let selection = Selection { ids: BTreeSet::from([one.id]), ..Selection::of(FailureStatus::Open) };
+    failures.retry(Retry { selection, ..all() }, "Ann").await.unwrap();
+    while failures.run_step().await.unwrap() {
+        world.host.advance(SECOND);
+    }
+    failures.delete(&[other.id], "not needed", "Ann").await.unwrap();
+    assert_eq!(*listings.0.lock().unwrap(), []);
+    assert_eq!(of(&world, FailureStatus::Retried).await.len(), 1);
+    let left = "SELECT count(*), sum(poisoned) FROM outbox WHERE kind NOT LIKE '%job%'";
+    let left = database.query_row(left, [], |row| Ok((row.get::<_, u32>(0)?, row.get::<_, u32>(1)?)));
+    assert_eq!(left.unwrap(), (1, 0), "one effect is due again, and the other is deleted");
+}
+
+/// A closed failure says nothing about the current state of its effect.
+#[tokio::test]
+async fn deleted_failure_keeps_requeued_effect() {
+    let world = World::new();
+    let search = world.announce(&["a.ris"]).await.search_id;
+    world.run().await;
+    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    let poison = "UPDATE outbox SET poisoned = 1, ready_at = NULL, kind = 'webhook'
+        WHERE owner_id = ?1 AND kind NOT LIKE '%job%'";
+    assert_eq!(database.execute(poison, [search.to_string()]).unwrap(), 1);
+    gather(&world).await;
+    world.functions.failures.retry(all(), "Ann").await.unwrap();
+    run_to_the_end(&world).await;
+    let retried = of(&world, FailureStatus::Retried).await;
+    world.functions.failures.delete(&[retried[0].id], "done", "Ann").await.unwrap();
+    let sql = "SELECT count(*) FROM outbox WHERE kind = 'webhook'";
+    assert_eq!(database.query_row(sql, [], |row| row.get::<_, u32>(0)).unwrap(), 1);
+}
+
+#[tokio::test]
+async fn requeued_effect_closes_its_failure() {
+    let world = World::new();
+    let search = world.announce(&["a.ris"]).await.search_id;
+    world.run().await;
+    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    let poison = |poisoned: bool| {
+        let sql = "UPDATE outbox SET poisoned = ?1 WHERE owner_id = ?2 AND kind NOT LIKE '%job%'";
+        assert_eq!(database.execute(sql, rusqlite::params![poisoned, search.to_string()]).unwrap(), 1);
+    };
+    poison(true);
+    gather(&world).await;
+    assert_eq!(of(&world, FailureStatus::Open).await.len(), 1);
+    poison(false);
+    gather(&world).await;
+    assert_eq!(of(&world, FailureStatus::Closed).await.len(), 1);
+}
