@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use jiff::SignedDuration;
 use saga::engine::OpenSession;
 use saga::{Advance, Engine, EntryPoint, Function, MissingSetting, SAGA, Service, Source, System};
 use serde_json::{Value, json};
 use steps::{
-    Activity, ActivityError, Call, Client, ClientError, InDoubt, Run, StepMachine, StepSaga, Steps, par, seq,
-    step, wait, worker, worker_function,
+    Activity, ActivityError, Call, Client, ClientError, InDoubt, RetryPolicy, Run, StepMachine, StepSaga,
+    Steps, par, seq, step, wait, worker, worker_function,
 };
 use uuid::Uuid;
 
@@ -16,6 +17,14 @@ use crate::api::{BookingApi, Reservation};
 use crate::{
     Agency, BUDGETS, News, Ports, QUEUES, SENDS, SUPPLIERS, TIME_TO_APPROVE, TIME_TO_RESERVE, TripRequest,
     refund, withdraw,
+};
+
+/// Suppliers of cars do not remember releases without a reservation, so a car is released only once its reservation has an
+/// outcome.
+const CAR_RETRY: RetryPolicy = RetryPolicy {
+    max_attempts: 2,
+    initial_interval: SignedDuration::from_secs(1),
+    max_interval: SignedDuration::from_secs(1),
 };
 
 #[async_trait]
@@ -28,13 +37,16 @@ impl StepSaga for TripRequest {
         seq([
             step::<Budget, Self>("budget", BUDGETS, |trip| trip.input.clone()).performed_at_start(),
             par([
-                step::<Supplier, Self>("flight", SUPPLIERS, |trip| trip.flight.clone()),
-                step::<Supplier, Self>("hotel", SUPPLIERS, |trip| trip.hotel.clone()),
+                par([
+                    step::<Supplier, Self>("flight", SUPPLIERS, |trip| trip.flight.clone()),
+                    step::<Supplier, Self>("hotel", SUPPLIERS, |trip| trip.hotel.clone()),
+                ])
+                .in_doubt(InDoubt::Undo),
                 step::<Supplier, Self>("car", SUPPLIERS, |trip| trip.car.clone().unwrap_or_default())
                     .when(|trip| trip.car.is_some())
-                    .since(2),
+                    .since(2)
+                    .retry(CAR_RETRY),
             ])
-            .in_doubt(InDoubt::Undo)
             .within("reserving", TIME_TO_RESERVE),
             wait::<Self>("approval").when(|trip| trip.needs_approval).within("approving", TIME_TO_APPROVE),
         ])

@@ -57,30 +57,37 @@ pub struct Outside {
 }
 
 /// The suppliers as a worker reaches them.
-struct Api(Access<Outside>);
+struct Api {
+    access: Access<Outside>,
+    /// The end of the keys under which a supplier does not remember the release of an unknown reservation.
+    forgetful: Option<&'static str>,
+}
 
 #[async_trait]
 impl BookingApi for Api {
     async fn reserve(&self, key: &str, _: &str) -> Result<Reservation, StoreError> {
-        let (key, has_new_keys) = (key.to_owned(), self.0.has(NEW_KEYS));
-        let call = self.0.call(RESERVE, move |scene: &mut Scene<'_, Outside>| {
+        let (key, has_new_keys) = (key.to_owned(), self.access.has(NEW_KEYS));
+        let call = self.access.call(RESERVE, move |scene: &mut Scene<'_, Outside>| {
             let is_available = !scene.rng().one_in(5);
             let key = if has_new_keys { format!("{key}/{}", scene.rng().draw()) } else { key };
             scene.books.reserve(&key, is_available)
         });
         match call.await {
-            Err(_) if self.0.has(LOST_REPLY) => Ok(Reservation::Refused("no reply".to_owned())),
+            Err(_) if self.access.has(LOST_REPLY) => Ok(Reservation::Refused("no reply".to_owned())),
             result => result,
         }
     }
 
     async fn release(&self, key: &str) -> Result<(), StoreError> {
-        let (key, forgets) = (key.to_owned(), self.0.has(FORGETS_RELEASES));
+        let (key, forgets) = (
+            key.to_owned(),
+            self.access.has(FORGETS_RELEASES) || self.forgetful.is_some_and(|end| key.ends_with(end)),
+        );
         let release = move |scene: &mut Scene<'_, Outside>| match forgets {
             true => scene.books.release_known(&key),
             false => scene.books.release(&key),
         };
-        self.0.call(RELEASE, release).await
+        self.access.call(RELEASE, release).await
     }
 }
 
@@ -102,7 +109,12 @@ impl Workload for MachineTravellers {
     }
 
     fn ports(&self, engine: Engine, access: Access<Outside>) -> Ports {
-        Ports { engine, api: Arc::new(Api(access)), defect: self.defect, step_defect: steps::Defect::None }
+        Ports {
+            engine,
+            api: Arc::new(Api { access, forgetful: None }),
+            defect: self.defect,
+            step_defect: steps::Defect::None,
+        }
     }
 
     fn calls(&self) -> &'static [Call] {
@@ -166,7 +178,12 @@ impl Workload for ListTravellers {
     }
 
     fn ports(&self, engine: Engine, access: Access<Outside>) -> Ports {
-        Ports { engine, api: Arc::new(Api(access)), defect: self.defect, step_defect: self.step_defect }
+        Ports {
+            engine,
+            api: Arc::new(Api { access, forgetful: Some("/car") }),
+            defect: self.defect,
+            step_defect: self.step_defect,
+        }
     }
 
     fn calls(&self) -> &'static [Call] {

@@ -56,6 +56,7 @@ fn planted_defects_of_the_crate_are_found(
     #[values(
         steps::Defect::KeepsCompleted,
         steps::Defect::KeepsInDoubt,
+        steps::Defect::UndoesUnknownOutcome,
         steps::Defect::IgnoresEarlySignals,
         steps::Defect::UndoesOutOfOrder,
         steps::Defect::IgnoresDeadlines

@@ -10,6 +10,8 @@ pub enum Defect {
     KeepsCompleted,
     /// Steps in doubt are not undone.
     KeepsInDoubt,
+    /// A failed step is undone without knowledge of its outcome.
+    UndoesUnknownOutcome,
     /// A signal that overtakes the start is ignored.
     IgnoresEarlySignals,
     /// A step is undone before its successors.

@@ -338,7 +338,8 @@ impl<'a, I: StepSaga> Turn<'a, I> {
                 Some(&StepState::Retrying { attempts })
                     if node.has_undo
                         && node.in_doubt == InDoubt::Await
-                        && node.is_in(self.run.list_version) =>
+                        && node.is_in(self.run.list_version)
+                        && self.defect != Defect::UndoesUnknownOutcome =>
                 {
                     self.request(node, Verb::Perform, None);
                     self.set(node.name, StepState::Requested { attempt: attempts.saturating_add(1) });
