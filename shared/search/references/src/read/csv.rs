@@ -166,10 +166,12 @@ fn apart(cell: &str) -> String {
     // Given names such as `JoAnn` come first.
     let mut has_family = false;
     for letter in cell.chars() {
-        let is_end = word.ends_with(char::is_lowercase)
-            || (word.ends_with('.') && word.chars().count() > 3)
-            || names::is_suffix(&word);
-        if letter.is_uppercase() && has_family && is_end && !BEGINNINGS.contains(&word.as_str()) {
+        let is_end = || {
+            word.ends_with(char::is_lowercase)
+                || (word.ends_with('.') && word.chars().nth(3).is_some())
+                || names::is_suffix(&word)
+        };
+        if letter.is_uppercase() && has_family && is_end() && !BEGINNINGS.contains(&word.as_str()) {
             names.push(';');
             word.clear();
             has_family = false;

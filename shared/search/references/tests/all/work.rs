@@ -3,6 +3,9 @@
 //! Files are generated: a record of a format with a gap, in which a fragment is repeated. Work is counted, not timed,
 //! so the tests have the same result on every machine.
 
+mod fragments;
+
+use fragments::{GAPS, PIECES};
 use proptest::prelude::*;
 use references::{Limits, Outcome, work};
 
@@ -14,147 +17,6 @@ type Gap = (&'static str, &'static str);
 type Fragments = (&'static str, &'static str, &'static str);
 /// Two fragments. The first one is repeated, and then the second one as often, so that one may close the other.
 type Pair<'a> = (&'a str, &'a str);
-
-/// Gaps for each format and each type of value.
-const GAPS: [Gap; 100] = [
-    ("TY  - JOUR\nTI  - ", "\nER  - \n"),
-    ("TY  - JOUR\nTI  - a\nAU  - ", "\nER  - \n"),
-    ("TY  - JOUR\nTI  - a\nPY  - ", "\nER  - \n"),
-    ("TY  - JOUR\nTI  - a\nDO  - ", "\nER  - \n"),
-    ("TY  - JOUR\nTI  - a\nUR  - ", "\nER  - \n"),
-    ("TY  - JOUR\nTI  - a\nKW  - ", "\nER  - \n"),
-    ("TY  - JOUR\nTI  - a\nSP  - ", "\nER  - \n"),
-    ("TY  - JOUR\nTI  - a\nAB  - ", "\nER  - \n"),
-    ("TY  - JOUR\nTI  - a\nER  - \n", "\n"),
-    ("TY  - JOUR<br>TI  - a<br>AB  - ", "<br>ER  - <br>"),
-    ("TY  - JOUR<br>TI  - a<br>ER  - <br>", "<br>"),
-    ("<html><body>TY  - JOUR<br>TI  - a<br>", "</body></html>"),
-    ("TY-JOUR\nTI-a\nAU-b\nER-\nTY-JOUR\nAB-", "\nER-\n"),
-    ("TY: JOUR\nTI: a\nAU: b\nER:\nTY: JOUR\nAU: ", "\nER:\n"),
-    ("Reference Type:  Book\nTitle: a\nAuthor: ", "\n\n"),
-    ("Reference Type:  Book\nTitle: a\nAbstract: ", "\n\n"),
-    ("Reference Type:  Book\nTitle: a\n\n", "\n"),
-    ("Title,Authors,DOI\n\u{1b}$B$\"\u{1b}(B,b,c\n\"\u{1b}$B", "\u{1b}(B\",b,c\n"),
-    ("TY  - JOUR\nTI  - \u{1b}$B$\"\u{1b}(B\nAB  - ", "\nER  - \n"),
-    ("PMID- 1\nTI  - ", "\n"),
-    ("PMID- 1\nTI  - a\nFAU - ", "\n"),
-    ("PMID- 1\nTI  - a\nDP  - ", "\n"),
-    ("PMID- 1\nTI  - a\nLID - ", "\n"),
-    ("PMID- 1\nTI  - a\n\n", "\n"),
-    ("FN a\nVR 1.0\nPT J\nTI ", "\nER\nEF"),
-    ("FN a\nVR 1.0\nPT J\nTI a\nAF ", "\nER\nEF"),
-    ("FN a\nVR 1.0\nPT J\nTI a\nER\n", "\nEF"),
-    ("@article{k, title = {", "},\n year = 2020\n}\n"),
-    ("@article{k, title = \"", "\",\n year = 2020\n}\n"),
-    ("@article{k, title={a}, author = {", "},\n year = 2020\n}\n"),
-    ("@article{k, title={a}, doi = {", "},\n year = 2020\n}\n"),
-    ("@article{k, title={a}, url = {", "},\n year = 2020\n}\n"),
-    ("@article{k, title={a}, keywords = {", "},\n year = 2020\n}\n"),
-    ("@article{k, title={a}, crossref = {", "},\n year = 2020\n}\n"),
-    ("@article{k, title={a}, ids = {", "},\n year = 2020\n}\n"),
-    ("@article{k, title={a}, month = ", ",\n year = 2020\n}\n"),
-    ("@article{k, title={a},\n", "}\n"),
-    ("@article(k, title={a},\n", ")\n"),
-    ("@article{k, title={a},\n", ""),
-    ("@article{", "}\n"),
-    ("@article{k, title={a}}\n", ""),
-    ("@article{k, title={a}}\n@string{", "}\n@a{b,title=c}"),
-    ("@article{k, title={a}}\n@comment{", "\n@a{b,title=c}"),
-    ("@article{k, title={a}, crossref={z}}\n", "\n@book{z, title={b}}"),
-    ("@book{z, title={b}}\n", "\n@article{k, title={a}, crossref={z}}\n"),
-    ("Title,X,Authors\na,b,\"", "\"\n"),
-    ("Title,X,Year\na,b,\"", "\"\n"),
-    ("Title,X,DOI\na,b,\"", "\"\n"),
-    ("Title,X,Keywords\na,b,\"", "\"\n"),
-    ("Title,X,Source title\na,b,\"", "\"\n"),
-    ("Title,X,Pages\na,b,", "\n"),
-    ("Title,Authors,DOI\na,b,c\n", "\n"),
-    ("Title,Authors,DOI,", "\na,b,c\n"),
-    ("PT\tAU\tTI\tSO\tPY\nJ\ta\tb\tc\td\n", "\n"),
-    ("\"TITLE\",\"a\"\n\"AUTHOR NAMES\",a,b\n\"DOI\",\"", "\"\n\n"),
-    ("\"TITLE\",\"a\"\n\"AUTHOR NAMES\",a,b\n\"DOI\",c\n\n", "\n"),
-    ("%0 Book\n%T a\n%A ", "\n\n"),
-    ("%0 Book\n%T a\n\n", "\n"),
-    ("RT Journal Article\nT1 a\nA1 ", "\n\n"),
-    ("RT Journal Article\nT1 a\n\n", "\n"),
-    ("<1>\nTitle\n  a\nSource\n  ", "\n<2>\nTitle\n  b\n"),
-    ("<1>\nTitle\n  a\nAuthors\n  ", "\n<2>\nTitle\n  b\n"),
-    ("<1>\nTitle\n  a\n", "\n"),
-    ("Record #1 of 2\nID: 1\nTI: a\nAU: ", "\n\nRecord #2 of 2\nTI: b\n"),
-    ("Record #1 of 2\nID: 1\nTI: a\n", "\n"),
-    ("____________\nDocument 1 of 2\n\na\n\nPublication info: ", "\n\n____________\nDocument 2 of 2\n\nb\n"),
-    ("____________\nDocument 1 of 2\n\na\n\n", "\n"),
-    ("1. J. 2020 ", "\n\nT\n\nA B.\n\nabs\n\nPMID: 1\n"),
-    ("1. J. 2020;1(2):3.\n\nT\n\n", "\n\nabs\n\nPMID: 1\n"),
-    ("1: A B. T. J. 2020;1:2. PMID: 1.\n\n\n2: ", " PMID: 2.\n"),
-    ("EudraCT Number: 2019-001234-12\nSponsor Name: a\nFull Title: a\nE.1.1 Medical condition: ", "\n"),
-    ("EudraCT Number: 2019-001234-12\nSponsor Name: a\nFull Title: a\n\n", "\n"),
-    (
-        "<allTrials><fullTrial><title>a</title><condition><description>",
-        "</description></condition></fullTrial></allTrials>",
-    ),
-    ("<allTrials><fullTrial><title>a</title></fullTrial>", "</allTrials>"),
-    (
-        "{\"result\":{\"uids\":[\"1\"],\"1\":{\"uid\":\"1\",\"pubdate\":\"2020\",\"fulljournalname\":\"b\",\"title\":\"",
-        "\"}}}",
-    ),
-    ("[{\"type\":\"book\",\"title\":\"a\",\"author\":\"", "\"}]"),
-    ("[{\"type\":\"book\",\"title\":\"a\",\"issued\":", "}]"),
-    ("[{\"type\":\"book\",\"title\":\"a\"},", "]"),
-    ("<xml><records><record><title>", "</title></record></records></xml>"),
-    ("<xml><records><record><title>a</title><ref-type ", ">1</ref-type></record></records></xml>"),
-    ("<xml><records><record><title>a</title></record>", "</records></xml>"),
-    (
-        "<PubmedArticleSet><PubmedArticle><ArticleTitle>a<mml:math>",
-        "</mml:math></ArticleTitle></PubmedArticle></PubmedArticleSet>",
-    ),
-    (
-        "<PubmedArticleSet><PubmedArticle><ArticleTitle>a</ArticleTitle>",
-        "</PubmedArticle></PubmedArticleSet>",
-    ),
-    (
-        "<responseWrapper><resultList><result><title>a</title><abstractText>",
-        "</abstractText></result></resultList></responseWrapper>",
-    ),
-    ("<article><front><article-meta><abstract>", "</abstract></article-meta></front></article>"),
-    ("{Reference Type}: Journal Article\n{Title}: a\n{Author}: ", "\n"),
-    ("{Reference Type}: Journal Article\n{Title}: a\n", "\n"),
-    ("SrcDatabase-来源库: a\nTitle-题名: b\nAuthor-作者: ", "\n"),
-    ("SrcDatabase-来源库: a\nTitle-题名: b\n", "\n"),
-    (
-        "<Trials_downloaded_from_ICTRP><Trial><Public_title>a</Public_title><Condition>",
-        "</Condition></Trial></Trials_downloaded_from_ICTRP>",
-    ),
-    ("<records><rec><header longDbName=\"a\"><tig><atl>a</atl></tig><au>", "</au></header></rec></records>"),
-    ("<modsCollection><mods><name><namePart>", "</namePart></name></mods></modsCollection>"),
-    ("<modsCollection><mods><titleInfo><title>", "</title></titleInfo></mods></modsCollection>"),
-    (
-        "<rdf:RDF xmlns:z=\"http://www.zotero.org/namespaces/export#\"><bib:Article><dc:title>",
-        "</dc:title></bib:Article></rdf:RDF>",
-    ),
-    (
-        "<rdf:RDF xmlns:z=\"http://www.zotero.org/namespaces/export#\"><bib:Article><bib:authors><foaf:Person><foaf:surname>",
-        "</foaf:surname></foaf:Person></bib:authors></bib:Article></rdf:RDF>",
-    ),
-    ("<records><rec><header ", "><tig><atl>a</atl></tig></header></rec></records>"),
-    ("{\"message\":{\"items\":[{\"title\":[\"a\"],\"author\":\"", "\"}]}}"),
-    ("{\"results\":[{\"display_name\":\"a\",\"ids\":{},\"keywords\":[", "]}]}"),
-    ("TY  - JOUR\nTI  - a\nAU  - ", "\nER  - \n"),
-    ("TY  - JOUR\nTI  - a\nUR  - https://a.example/?", "\nER  - \n"),
-];
-
-/// Pieces of fragments that open, close, separate, refer to or are searched for in some format.
-#[rustfmt::skip]
-const PIECES: [&str; 106] = [
-    "(", ")", "[", "]", "{", "}", "\"", "'", "\\", "$", "<", ">", "&", ";", ",", ".", " ", "\n", "\r", "=", "#", "@", "%",
-    "-", "/", ":", "|", "~", "^", "_", "a", "A", "1", "\t", "é", "\u{301}", "\u{a0}", "\\'", "\\\"{", "\\textbf{",
-    "\\frac", "\\href{", "\\}", "\\{", "{}", "{\\}", "a={", "a=\"", "\n a = {", "crossref=", "crossref={", "crossref={z}",
-    "ids=", "ids={", "\n@b{", "\n@b{z,", "@b{z,", "z,", "@comment{", "@string{a=", "\n\n", ". ", " (", " (x", "2020", "Vol.",
-    "10.", "10.5555/", "10.5555.", "doi:", " and ", "and", "family=", "Jr", "J. ", "<a>", "</a>", "<a ", "<record>", "</record>",
-    "<record/>", "<mover>", "</mover>", "<!--", "-->", "<![CDATA[", "]]>", "&amp;", "&#38;", "[{", "{\"a\":", "\nTY  - ",
-    "\nER  - ", "\nPMID- 1\n", "\n<1>\n", "\nPT J\n", "\n%0 Book\n", "\nTitle,Authors,DOI\n",
-    "<br>", "<br>TY  - JOUR", "&nbsp;", "\nTY-JOUR\n", "\nER-\n", "\nReference Type: a\nTitle: ", "\u{1b}$B", "\u{1b}(B",
-];
 
 /// Pieces before and after the fragments.
 const ENDS: [&str; 12] = ["", "", "", ")", "}", "]", "\"", "'", "/", "}}}}", " (", "-->"];
@@ -196,7 +58,7 @@ fn assert_file_proportional(file: impl Fn(usize) -> String, bytes: usize, shape:
 }
 
 /// Shapes that once needed quadratic work, or a scan of a fixed part of the file for every few bytes.
-const FOUND: [(Gap, Fragments); 50] = [
+const FOUND: [(Gap, Fragments); 53] = [
     (("[{\"type\":\"book\",\"title\":\"a\"},", "]"), ("", "<![CDATA[]", "")),
     (("@article{k, title={a}}\n", ""), ("", "@b{z,crossref=z\n", "")),
     (("@article{k, title={a}}\n", ""), ("", "@b{z,crossref=z,}\n", "")),
@@ -253,6 +115,9 @@ const FOUND: [(Gap, Fragments); 50] = [
     (("<1>\nTitle\n  a\n\n", ""), ("", "Authors\n  b\n", "Title\n  c\n")),
     (("Title,X,DOI\na,b,c\n", ""), ("", "a b c d\n", "")),
     (("RT Journal Article\nT1 a\n\n", "\n"), ("}", "@b{z,\nTitle,Authors,DOI\n1\\textbf{", "")),
+    (RIS_AUTHORS, ("", "A y ", "A")),
+    (RIS_AUTHORS, ("", "Aa B y ", "")),
+    (("Item Title,Item DOI,Content Type,Authors\na,10.5555/a,Article,", "\n"), ("", "a.", "")),
 ];
 
 #[test]

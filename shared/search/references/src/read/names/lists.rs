@@ -340,9 +340,14 @@ fn at_and(text: &str) -> Vec<&str> {
     pieces
 }
 
+/// The longest text in bytes that may be the second part of a family name with initials.
+const MAX_NAME: usize = 128;
+
 /// Returns `true` if `y` joins the parts of a family name, before initials that follow both: `Ramón y Cajal S`.
 fn is_in_family(before: &str, after: &str) -> bool {
+    // A longer text is not a name.
+    let after = &after[..after.floor_char_boundary(MAX_NAME)];
     let first = before.rsplit(',').next().unwrap_or_default().trim();
     let second = after.split(',').next().unwrap_or_default().trim();
-    is_word(first) && is_short_form(second)
+    spend(before.len() + after.len()) && is_word(first) && is_short_form(second)
 }
