@@ -1,4 +1,4 @@
-//! Searches for work that is not counted: files of which twice the bytes take more than twice the time.
+//! Searches for work that is not counted: files that take more than twice the time if their size is doubled.
 //!
 //! The tests count work, so they cannot find a scan that does not count itself. This program measures time instead,
 //! for every fragment in every gap of the tests, and for random combinations. A finding becomes a row of the tests.
