@@ -250,6 +250,48 @@ async fn canary_passes_only_if_message_was_processed() {
     }
 }
 
+/// No worker is running, so neither a limit nor a lack of further failures may end the operation as completed.
+#[tokio::test]
+async fn canary_is_assessed_although_no_failure_follows() {
+    for (failures, canary, limit) in [(2, 1, Some(1)), (2, 2, None), (2, 5, None), (3, 2, Some(1))] {
+        let world = World::new();
+        for _ in 0..failures {
+            search_with_dead_letter(&world, "one cause").await;
+        }
+        gather(&world).await;
+        let begun = world.functions.failures.retry(Retry { canary, limit, ..all() }, "Ann").await.unwrap();
+        run_to_the_end(&world).await;
+        let ended = operation(&world, &begun).await;
+        let Step::Stopped { why, .. } = &ended.phase else { panic!("{canary} {limit:?}: {ended:?}") };
+        assert!(why.contains("no worker has taken"), "{canary} {limit:?}: {why}");
+    }
+}
+
+/// The others stay as they are, because nothing shows that a worker can process them.
+#[tokio::test]
+async fn operation_stops_if_every_canary_is_removed() {
+    for is_deleted in [false, true] {
+        let world = World::new();
+        for _ in 0..3 {
+            search_with_dead_letter(&world, "one cause").await;
+        }
+        gather(&world).await;
+        let begun = world.functions.failures.retry(Retry { canary: 1, ..all() }, "Ann").await.unwrap();
+        assert!(world.functions.failures.run_step().await.unwrap());
+        let [ahead] = of(&world, FailureStatus::Retried).await.try_into().unwrap();
+        let failures = &world.functions.failures;
+        match is_deleted {
+            true => failures.delete(&[ahead.id], "obsolete", "Bob").await.unwrap(),
+            false => failures.archive(&[ahead.id], "obsolete", "Bob").await.unwrap(),
+        }
+        run_to_the_end(&world).await;
+        let ended = operation(&world, &begun).await;
+        let Step::Stopped { why, .. } = &ended.phase else { panic!("{ended:?}") };
+        assert!(why.contains("removed"), "{why}");
+        assert_eq!(ended.retried, 1);
+    }
+}
+
 /// Queues that can count messages but not look up single ones, like SQS.
 struct CountingQueues(Arc<dyn InspectQueues>);
 

@@ -33,6 +33,8 @@ pub(super) enum Outcome {
     Taken,
     /// No worker has tried it.
     Waiting,
+    /// An operator has archived or deleted it.
+    Removed,
 }
 
 impl Failures {
@@ -40,8 +42,7 @@ impl Failures {
     pub(super) async fn outcome(&self, failure: &Failure) -> Result<Outcome, StoreError> {
         let since = match &failure.state {
             State::Open | State::Closed { .. } => return Ok(Outcome::Failed),
-            // An operator has decided that it needs no work.
-            State::Archived { .. } => return Ok(Outcome::Processed),
+            State::Archived { .. } => return Ok(Outcome::Removed),
             State::Retrying { since, .. } => *since,
             State::Retried { at } => *at,
         };

@@ -8,6 +8,8 @@ use super::selection::Selection;
 
 /// The retention of an operation that has ended.
 pub const RETENTION: SignedDuration = SignedDuration::from_hours(30 * 24);
+/// The time after which the failures that went ahead are assessed, and assessed again while a worker handles them.
+pub const CANARY_WAIT: SignedDuration = SignedDuration::from_mins(1);
 
 /// An operation on failures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,6 +98,20 @@ impl Operation {
                 let why = format!("{refused} of {} cannot be retried; see their reasons", self.total);
                 Phase::Stopped { at, why }
             }
+        }
+    }
+
+    /// Returns `true` if failures went ahead, but fewer than the operation waits for before it assesses them.
+    pub(super) fn is_without_assessment(&self) -> bool {
+        !self.canaries.is_empty() && self.canaries.len() < self.canary as usize
+    }
+
+    /// Returns the operation while it waits for the outcome of the failures that went ahead.
+    pub(super) fn watching(&self, now: Timestamp) -> Self {
+        Self {
+            canary: u32::try_from(self.canaries.len()).unwrap_or(u32::MAX),
+            phase: Phase::Watching { until: now.checked_add(CANARY_WAIT).unwrap_or(Timestamp::MAX) },
+            ..self.clone()
         }
     }
 

@@ -33,8 +33,6 @@ pub const MAX_PER_SECOND: u32 = 1_000;
 pub const MAX_CANARIES: u32 = 10;
 /// The maximum number of failures that a request may list by id.
 pub const MAX_NAMED: usize = 1_000;
-/// The time after which the failures that went ahead are assessed, and assessed again while a worker handles them.
-pub const CANARY_WAIT: SignedDuration = SignedDuration::from_mins(1);
 /// The time after which an operation stops if the failures that went ahead are not processed, from its beginning.
 pub const CANARY_LIMIT: SignedDuration = SignedDuration::from_mins(5);
 /// The time limit of a step. After it, another step repeats the retries that this one left unfinished.
@@ -54,7 +52,7 @@ pub struct Retry {
     /// The rate in failures per second, 1 to [`MAX_PER_SECOND`].
     pub per_second: u32,
     /// The number of failures that go ahead, up to [`MAX_CANARIES`]. The others are retried only if workers process all
-    /// of these; see [`CANARY_WAIT`] and [`CANARY_LIMIT`].
+    /// of these; see [`CANARY_WAIT`](super::operation::CANARY_WAIT) and [`CANARY_LIMIT`].
     pub canary: u32,
 }
 
@@ -186,6 +184,7 @@ impl Failures {
             return Err(RequestRefusal::Nothing);
         }
         let now = self.now();
+        let total = limit.map_or(count, |limit| limit.min(count));
         let operation = Operation {
             id: OperationId::from_uuid(self.reporter.host.fresh_id()),
             by: by.to_owned(),
@@ -193,9 +192,9 @@ impl Failures {
             selection,
             limit,
             per_second,
-            canary,
+            canary: canary.min(u32::try_from(total).unwrap_or(u32::MAX)),
             canaries: Vec::new(),
-            total: limit.map_or(count, |limit| limit.min(count)),
+            total,
             retried: 0,
             refused: 0,
             phase: Phase::Running,
@@ -259,8 +258,13 @@ impl Failures {
                 // not end before its outcome is known.
                 return Ok(true);
             }
-            let phase = claimed.end(now);
-            return Ok(self.advance(&claimed, phase).await?.is_none());
+            let next = match claimed.is_without_assessment() {
+                // Fewer failures are left than should go ahead.
+                true => claimed.watching(now),
+                false => Operation { phase: claimed.end(now), ..claimed.clone() },
+            };
+            let next = Operation { revision: claimed.revision + 1, ..next };
+            return Ok(!self.store.advance(claimed.revision, &next).await? || !next.phase.has_ended());
         }
         let step = self.retry_batch(&claimed, taken).await?;
         self.finish_step(&claimed, &step).await
@@ -433,11 +437,9 @@ impl Failures {
                 let obstacle = step.failed.as_ref().or(step.refused.first().filter(|_| ahead > 0));
                 next.phase = match obstacle {
                     Some(why) => Phase::Stopped { at: now, why: why.clone() },
+                    None if are_all_ahead => next.watching(now).phase,
                     None if next.limit.is_some_and(|limit| next.retried + next.refused >= limit) => {
                         next.end(now)
-                    }
-                    None if are_all_ahead => {
-                        Phase::Watching { until: now.checked_add(CANARY_WAIT).unwrap_or(Timestamp::MAX) }
                     }
                     None => next.phase,
                 };
@@ -468,8 +470,11 @@ impl Failures {
             return Ok(self.advance(operation, phase).await?.is_none());
         }
         let mut outcomes = Vec::new();
-        for failure in self.store.failures(&operation.canaries).await?.iter().flatten() {
-            outcomes.push(self.outcome(failure).await?);
+        for failure in self.store.failures(&operation.canaries).await? {
+            outcomes.push(match failure {
+                Some(failure) => self.outcome(&failure).await?,
+                None => Outcome::Removed,
+            });
         }
         let next = self.advance(operation, phase_after(operation, &outcomes, self.now())).await?;
         Ok(next.is_none_or(|next| !next.phase.has_ended()))
@@ -575,7 +580,10 @@ fn phase_after(operation: &Operation, outcomes: &[Outcome], now: Timestamp) -> P
     // One failed canary stops the operation at once. Otherwise a canary that no worker has touched means that no worker
     // is running, while one that a worker has touched gets more time.
     match (count(Outcome::Failed), count(Outcome::Taken), count(Outcome::Waiting)) {
-        (0, 0, 0) => Phase::Running,
+        (0, 0, 0) if count(Outcome::Processed) > 0 => Phase::Running,
+        (0, 0, 0) => stopped(format!(
+            "all {ahead} that went ahead were removed before a worker processed one; retry the others with another canary"
+        )),
         (0, 0, waiting) => stopped(format!(
             "no worker has taken {waiting} of the {ahead} that went ahead; start the workers, then retry the others"
         )),
@@ -584,7 +592,7 @@ fn phase_after(operation: &Operation, outcomes: &[Outcome], now: Timestamp) -> P
             taken + waiting,
             CANARY_LIMIT.as_mins()
         )),
-        (0, ..) => Phase::Watching { until: now.checked_add(CANARY_WAIT).unwrap_or(Timestamp::MAX) },
+        (0, ..) => operation.watching(now).phase,
         (failed, ..) => stopped(format!(
             "{failed} of the {ahead} that went ahead failed again; the others stay as they were"
         )),
