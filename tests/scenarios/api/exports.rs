@@ -1,5 +1,6 @@
 //! Exports stored as objects, for results that are too large for a response.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -19,6 +20,7 @@ use messages::{Disposition, Host, ReceiveMessages};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use service::ProjectAccess;
+use service::exported_studies::{Export, ExportOptions, FileToExport};
 use testing::sample::search::study;
 use tower::ServiceExt;
 use uuid::Uuid;
@@ -106,6 +108,40 @@ async fn merged_export_completes_studies_with_their_duplicates() {
     assert_eq!(serde_json::from_slice::<Value>(&prepared).unwrap(), merged);
     let refused = refusal(&api(&world), &format!("{}/export?merged=perhaps", path_of(searches[0]))).await;
     assert_eq!(refused.0, 400);
+}
+
+/// Duplicates with long abstracts would otherwise fill the memory, because the records that they complete are short.
+#[tokio::test]
+async fn chunks_of_merged_export_are_bounded() {
+    const COUNT: usize = 24;
+    const ABSTRACT: usize = 1 << 20;
+    let world = World::new();
+    let mut searches = Vec::new();
+    for (name, length) in [("a.ris", 8), ("b.ris", ABSTRACT)] {
+        let announced = world.announce(&[name]).await;
+        let record = |number: usize| {
+            let text = "x".repeat(length);
+            format!(
+                "TY  - JOUR\nTI  - Sleep and health in adults {number}\nDO  - 10.5555/{number}\nAB  - {text}\nER  - \n"
+            )
+        };
+        world.upload(&announced, 0, &(0..COUNT).map(record).collect::<String>()).await;
+        world.run().await;
+        searches.push(announced.search_id);
+    }
+    let stored = &world.functions.start_upload;
+    let files = stored.studies.parsed(searches[0]).await.unwrap();
+    let files = files.into_iter().map(|file| FileToExport { search: searches[0], file }).collect();
+    let options = ExportOptions { format: Format::Jsonl, merged: true, ..ExportOptions::default() };
+    let mut export = Export::of(Arc::clone(&stored.studies), files, &options, BTreeMap::new(), &stored.jobs);
+    let mut exported = String::new();
+    while let Some(chunk) = export.next().await.unwrap() {
+        assert!(chunk.len() < 6 * ABSTRACT, "a chunk has {} bytes", chunk.len());
+        exported.push_str(std::str::from_utf8(&chunk).unwrap());
+    }
+    let abstracts = exported.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let lengths: Vec<usize> = abstracts.map(|study| study["abstract"].as_str().unwrap().len()).collect();
+    assert_eq!(lengths, [ABSTRACT; COUNT]);
 }
 
 /// The duplicate command may arrive during or after the export.

@@ -109,14 +109,21 @@ impl Studies {
                 self.files.pop();
                 continue;
             };
-            self.after = last;
-            if let (Some((record, why)), Some(skipped)) = (damaged, &mut self.skipped) {
-                skipped.push(SkippedStudy { file: file.name.clone(), record, why });
-            }
             let file = file.clone();
             studies.retain(|study| self.selection.includes(study));
+            let count = studies.len();
             if let Some(merging) = &mut self.merging {
                 merging.complete(&*self.stored, &mut studies).await?;
+            }
+            match studies.last() {
+                // The others follow in the next batch.
+                Some(study) if studies.len() < count => self.after = study.record,
+                _ => {
+                    self.after = last;
+                    if let (Some((record, why)), Some(skipped)) = (damaged, &mut self.skipped) {
+                        skipped.push(SkippedStudy { file: file.name.clone(), record, why });
+                    }
+                }
             }
             return Ok(Some((file, studies)));
         }

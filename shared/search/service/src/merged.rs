@@ -13,6 +13,10 @@ const MAX_EXTRA_BYTES: usize = 16 << 10;
 const MAX_MERGED: usize = 50;
 /// The maximum size of the duplicates that are read at a time, in bytes, plus up to one study.
 const READ_BYTES: usize = 1 << 20;
+/// The maximum size of all duplicates of a batch in bytes, except for a batch of one study.
+const BATCH_BYTES: usize = 4 << 20;
+/// The maximum number of studies in a batch.
+const BATCH_STUDIES: usize = 500;
 
 /// The origin of the values of a study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -130,22 +134,42 @@ pub struct DuplicateMerger {
     jobs: Jobs,
     /// The origins of the studies of searches that were asked for.
     origins: HashMap<SearchId, Origin>,
+    /// The number of studies that are completed at a time. It is halved if their duplicates are too large.
+    batch: usize,
 }
 
 impl DuplicateMerger {
     /// Returns the merging of studies of these searches.
     pub fn new(jobs: Jobs) -> Self {
-        Self { jobs, origins: HashMap::new() }
+        Self { jobs, origins: HashMap::new(), batch: BATCH_STUDIES }
     }
 
-    /// Completes those studies of a file that are not duplicates. Possible duplicates are not merged. A duplicate that
-    /// cannot be read is omitted.
+    /// Completes those studies of a file that are not duplicates, and removes studies at the end whose duplicates do
+    /// not fit into memory together with the others. At least one study remains. Possible duplicates are not merged. A
+    /// duplicate that cannot be read is omitted.
     pub async fn complete(
         &mut self,
         stored: &dyn ReadStudies,
-        studies: &mut [Study],
+        studies: &mut Vec<Study>,
     ) -> Result<(), StoreError> {
-        let Some(Study { search_id, file_id, .. }) = studies.first() else { return Ok(()) };
+        loop {
+            let count = self.batch.min(studies.len());
+            if self.complete_all(stored, &mut studies[..count]).await? {
+                studies.truncate(count);
+                self.batch = self.batch.saturating_mul(2).min(BATCH_STUDIES);
+                return Ok(());
+            }
+            self.batch = (count / 2).max(1);
+        }
+    }
+
+    /// Completes all these studies of a file. Returns `false`, and changes nothing, if their duplicates are too large.
+    async fn complete_all(
+        &mut self,
+        stored: &dyn ReadStudies,
+        studies: &mut [Study],
+    ) -> Result<bool, StoreError> {
+        let Some(Study { search_id, file_id, .. }) = studies.first() else { return Ok(true) };
         let (search, file) = (*search_id, *file_id);
         let kept = studies.iter().filter(|study| !study.is_duplicate());
         let kept: Vec<u64> = kept.map(|study| study.record).collect();
@@ -159,27 +183,30 @@ impl DuplicateMerger {
             }
         }
         if pairs.is_empty() {
-            return Ok(());
+            return Ok(true);
         }
         // The order of the searches' ids is that of their announcements.
         pairs.sort_unstable();
         let own = self.origin(search).await?;
         let originals: BTreeSet<u64> = pairs.iter().map(|(_, original)| *original).collect();
-        let mut merged: HashMap<u64, MergedRecord> = HashMap::new();
+        let left = if studies.len() > 1 { BATCH_BYTES } else { usize::MAX };
+        let mut batch = Batch { merged: HashMap::new(), left };
         for study in studies.iter().filter(|study| originals.contains(&study.record)) {
-            merged.insert(study.record, MergedRecord::new(study.reference.clone(), own));
+            batch.merged.insert(study.record, MergedRecord::new(study.reference.clone(), own));
         }
         for of_file in pairs.chunk_by(|(one, _), (next, _)| one.file() == next.file()) {
             let [(first, _), ..] = of_file else { continue };
             let origin = self.origin(first.search_id).await?;
-            add(stored, first.file(), origin, of_file, &mut merged).await?;
+            if !add(stored, first.file(), origin, of_file, &mut batch).await? {
+                return Ok(false);
+            }
         }
         for study in studies {
-            if let Some(merged) = merged.remove(&study.record) {
+            if let Some(merged) = batch.merged.remove(&study.record) {
                 study.reference = merged.into_reference();
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     async fn origin(&mut self, search: SearchId) -> Result<Origin, StoreError> {
@@ -194,14 +221,22 @@ impl DuplicateMerger {
     }
 }
 
-/// Adds the duplicates of one file.
+/// The merged records of a batch of studies.
+struct Batch {
+    /// By the number of the study's record.
+    merged: HashMap<u64, MergedRecord>,
+    /// The size in bytes of the duplicates that may still be read.
+    left: usize,
+}
+
+/// Adds the duplicates of one file. Returns `false` if they are too large.
 async fn add(
     stored: &dyn ReadStudies,
     FileRef { search_id, file_id }: FileRef,
     origin: Origin,
     pairs: &[(StudyRef, u64)],
-    merged: &mut HashMap<u64, MergedRecord>,
-) -> Result<(), StoreError> {
+    batch: &mut Batch,
+) -> Result<bool, StoreError> {
     let originals: BTreeMap<u64, u64> = pairs.iter().map(|(at, original)| (at.record, *original)).collect();
     let mut after = 0;
     while originals.last_key_value().is_some_and(|(last, _)| *last > after) {
@@ -212,8 +247,10 @@ async fn add(
         };
         let page = readable(after, originals.len(), |study: &Study| study.record, read).await?;
         for study in page.items {
+            let Some(left) = batch.left.checked_sub(bytes(&study.reference)) else { return Ok(false) };
+            batch.left = left;
             let original = originals.get(&study.record);
-            if let Some(merged) = original.and_then(|original| merged.get_mut(original)) {
+            if let Some(merged) = original.and_then(|original| batch.merged.get_mut(original)) {
                 merged.add(study.reference, origin);
             }
         }
@@ -221,7 +258,16 @@ async fn add(
         let Some(last) = page.last else { break };
         after = last;
     }
-    Ok(())
+    Ok(true)
+}
+
+/// Returns the size of the texts of a record in bytes.
+fn bytes(reference: &Reference) -> usize {
+    let lists = [&reference.authors, &reference.keywords, &reference.trial_ids].map(|list| size(list).1);
+    let extra = reference.extra.iter().map(|(tag, values)| tag.len() + size(values).1);
+    let texts = [&reference.r#abstract, &reference.journal, &reference.url];
+    let texts = texts.map(|text| text.as_ref().map_or(0, String::len));
+    reference.title.len() + lists.into_iter().chain(extra).chain(texts).sum::<usize>()
 }
 
 /// Returns the number of entries and of their bytes.
