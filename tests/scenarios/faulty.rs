@@ -237,30 +237,40 @@ async fn panicking_consumer_gets_each_delivery_alone() {
 }
 
 /// A store that rejects a whole call because of one write, such as a document that is too large.
-struct RejectingStore(Arc<dyn WriteDocuments>);
+struct RejectingStore {
+    store: Arc<dyn WriteDocuments>,
+    rejects: fn(&Persist) -> bool,
+}
+
+impl RejectingStore {
+    /// Returns the function of the saga on such a store.
+    fn sums(world: &World, rejects: fn(&Persist) -> bool) -> Arc<dyn Consumer> {
+        let mut engine = world.backend.ports.engine.clone();
+        let stores = engine.stores().unwrap().clone();
+        let write_documents = Arc::new(Self { store: Arc::clone(&stores.write_documents), rejects });
+        engine.stores = Ok(saga::Stores { write_documents, ..stores });
+        engine.run("sums", Sums).unwrap()
+    }
+}
 
 #[async_trait]
 impl WriteDocuments for RejectingStore {
     async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<PersistOutcome>, StoreError> {
-        if writes.iter().any(|write| write.partition == partition(1)) {
+        if writes.iter().any(self.rejects) {
             return Err(StoreError::unusable("storing documents", "one is too large"));
         }
-        self.0.persist(writes, now).await
+        self.store.persist(writes, now).await
     }
 
     async fn settle(&self, settlements: &[(PartitionKey, Vec<Settlement>)]) -> Result<(), StoreError> {
-        self.0.settle(settlements).await
+        self.store.settle(settlements).await
     }
 }
 
 #[tokio::test]
 async fn rejected_document_fails_only_its_message() {
     let world = World::new();
-    let mut engine = world.backend.ports.engine.clone();
-    let stores = engine.stores().unwrap().clone();
-    let write_documents = Arc::new(RejectingStore(Arc::clone(&stores.write_documents)));
-    engine.stores = Ok(saga::Stores { write_documents, ..stores });
-    let function = engine.run("sums", Sums).unwrap();
+    let function = RejectingStore::sums(&world, |write| write.partition == partition(1));
     let mut batch = Vec::new();
     for of in [1, 2, 3] {
         batch.push(delivered(&world, of, &SumEvent::Added { number: 1 }, 1).await);
@@ -269,4 +279,21 @@ async fn rejected_document_fails_only_its_message() {
     assert_retried(&answers[0], "one is too large");
     assert_eq!(&answers[1..], [Disposition::Acknowledge, Disposition::Acknowledge]);
     assert_eq!((sum(&world, 2).await, sum(&world, 3).await), (Some(1), Some(1)));
+}
+
+/// The claim of the attempt that stored nothing would otherwise keep the messages from being attempted alone.
+#[tokio::test]
+async fn rejected_document_of_two_messages_fails_one() {
+    let world = World::new();
+    let is_large = |write: &Persist| serde_json::to_string(&write.content.state).unwrap().contains("9000");
+    let function = RejectingStore::sums(&world, is_large);
+    let batch = [
+        delivered(&world, 4, &SumEvent::Added { number: 1 }, 1).await,
+        delivered(&world, 4, &SumEvent::Added { number: 900_000 }, 1).await,
+        delivered(&world, 4, &SumEvent::Added { number: 2 }, 1).await,
+    ];
+    let answers = function.consume(&batch, None).await;
+    assert_eq!([&answers[0], &answers[2]], [&Disposition::Acknowledge; 2], "{answers:?}");
+    assert_retried(&answers[1], "one is too large");
+    assert_eq!(sum(&world, 4).await, Some(3));
 }

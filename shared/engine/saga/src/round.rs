@@ -377,10 +377,7 @@ impl<S: Saga> Runner<S> {
                     .next()
                     .unwrap_or_else(|| Err(AttemptOutcome::BrokenOff("the store gave no answer".to_owned()))),
                 Ok(false) => Ok(PersistOutcome::Stored),
-                Err(why) => {
-                    self.abandon(&planned.attempt, planned.fence, Vec::new()).await;
-                    Err(AttemptOutcome::Faulty(why))
-                }
+                Err(why) => Err(AttemptOutcome::Faulty(why)),
             };
             match answer {
                 Ok(PersistOutcome::Stored) => stored.push(planned),
@@ -390,6 +387,12 @@ impl<S: Saga> Runner<S> {
                     // The minted tokens are not removed: the other worker may have handed them out.
                     self.abandon(&planned.attempt, planned.fence, Vec::new()).await;
                     ended[planned.attempt.index] = Some(AttemptOutcome::Conflict);
+                }
+                // A state that cannot be serialized, or that the store has refused, is not stored. Other messages of the
+                // group must not wait for the lease.
+                Err(AttemptOutcome::Faulty(why)) => {
+                    self.abandon(&planned.attempt, planned.fence, Vec::new()).await;
+                    ended[planned.attempt.index] = Some(AttemptOutcome::Faulty(why));
                 }
                 // After an unknown outcome the write may still be made, so the claim is kept until its lease expires.
                 Err(why) => ended[planned.attempt.index] = Some(why),
