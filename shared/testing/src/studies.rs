@@ -1,5 +1,6 @@
 //! The contract of [`WriteStudies`], [`ReadStudies`] and [`CompareStudies`].
 
+use futures::future::BoxFuture;
 use imports::{
     CompareStudies, Duplicate, DuplicateCounts, FileFence, FileId, FileRef, Identity, Mark, ParseAttempts,
     PreparedStudy, ProjectId, ReadStudies, ReadingStatus, Reason, SearchId, Selection, Study, StudyKeys,
@@ -23,7 +24,12 @@ pub struct Ports<'a> {
     pub track: &'a dyn ParseAttempts,
     /// Ids.
     pub host: &'a dyn Host,
+    /// Makes the record of a stored study unreadable, bypassing the ports.
+    pub damage: &'a Damage<'a>,
 }
+
+/// Makes the record of a stored study unreadable.
+pub type Damage<'a> = dyn Fn(StudyRef) -> BoxFuture<'a, CheckResult> + Send + Sync + 'a;
 
 impl Ports<'_> {
     /// Starts an attempt at a file, and returns its fence.
@@ -65,6 +71,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     pages_are_in_order_of_records(ports).await?;
     quarantined_records_are_listed_once_in_order(ports).await?;
     identities_are_read_without_other_fields(ports).await?;
+    unreadable_study_is_compared_with_no_other(ports).await?;
     completed_files_are_listed_in_order(ports).await?;
     duplicates(ports).await?;
     withdrawn_file_is_not_listed(ports).await?;
@@ -149,6 +156,19 @@ pub async fn quarantined_records_are_listed_once_in_order(ports: &Ports<'_>) -> 
     assert_eq!(ports.read.quarantined(search, file, 0, 100).await?, records);
     assert_eq!(ports.read.quarantined(search, file, 0, 2).await?, records.split_at(2).0);
     assert_eq!(ports.read.quarantined(search, file, 2, 2).await?, records.split_at(1).1);
+    Ok(())
+}
+
+/// A study that cannot be read does not prevent the comparison of others. Its identity is empty.
+pub async fn unreadable_study_is_compared_with_no_other(ports: &Ports<'_>) -> CheckResult {
+    let (search, file) = (sample::partition(ports.host), search::file(ports.host));
+    let studies = [search::study(search, file, 1), search::study(search, file, 2)];
+    ports.begin_with(search, file, &studies).await?;
+    (ports.damage)(StudyRef { search_id: search, file_id: file, record: 1 }).await?;
+    let mut found = ports.read.identities_of(search, file, &[1, 2]).await?;
+    found.sort_by_key(|study| study.record);
+    let sound = Identity::of(2, &studies[1].reference);
+    assert_eq!(found, [Identity { record: 1, ..Identity::default() }, sound]);
     Ok(())
 }
 
@@ -394,15 +414,15 @@ pub async fn removed_studies_are_not_found(ports: &Ports<'_>) -> CheckResult {
 }
 
 /// Studies with DOIs as keys: in two completely read files, in an incomplete one, and in another project.
-struct Common<'a> {
-    ports: &'a Ports<'a>,
+struct Common<'a, 'p> {
+    ports: &'a Ports<'p>,
     project: ProjectId,
     files: [FileRef; 2],
     unfinished: FileFence,
 }
 
-impl<'a> Common<'a> {
-    async fn stored(ports: &'a Ports<'a>) -> Result<Self, messages::StoreError> {
+impl<'a, 'p> Common<'a, 'p> {
+    async fn stored(ports: &'a Ports<'p>) -> Result<Self, messages::StoreError> {
         let (one, other) = (sample::partition(ports.host), sample::partition(ports.host));
         let [first, second, elsewhere, unfinished] = [(); 4].map(|()| search::file(ports.host));
         let [project, foreign] = [(); 2].map(|()| ProjectId::from_uuid(ports.host.fresh_id()));

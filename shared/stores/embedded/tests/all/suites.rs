@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use embedded::{BUCKET, Store, UploadError};
 use futures::FutureExt;
-use imports::{PresignedPost, queues};
+use imports::{PresignedPost, StudyRef, queues};
 use messages::{MessageId, PartitionKey, QueueSpec};
 use percent_encoding::percent_decode_str;
 use saga::Views;
@@ -77,13 +77,25 @@ async fn reading() -> TestResult {
 
 #[tokio::test]
 async fn studies() -> TestResult {
-    let Depot { store, host, folder: _folder } = Depot::new();
+    let depot = Depot::new();
+    let damage = |study: StudyRef| {
+        let sql = "UPDATE study SET study = '{', packed = NULL
+            WHERE record = ?2 AND source = (SELECT seq FROM source WHERE file_id = ?1)";
+        let damaged = depot.database().execute(sql, (study.file_id.to_string(), study.record.to_string()));
+        async move {
+            assert_eq!(damaged?, 1);
+            Ok(())
+        }
+        .boxed()
+    };
+    let Depot { store, host, .. } = &depot;
     testing::studies::all(&testing::studies::Ports {
-        read: &store,
-        write: &store,
-        compare: &store,
-        track: &store,
-        host: &*host,
+        read: store,
+        write: store,
+        compare: store,
+        track: store,
+        host: &**host,
+        damage: &damage,
     })
     .await
 }

@@ -65,11 +65,18 @@ fn decode_study(stored: &Document) -> Result<Study, String> {
     })
 }
 
-/// Decodes a study that was loaded with the fields of [`identity_fields`].
+/// Decodes a study that was loaded with the fields of [`identity_fields`]. An unreadable study matches no other;
+/// reading it reports the cause.
 fn decode_identity(stored: &Document) -> Result<Identity, String> {
-    let reference = serde_field::<Reference>(stored, REFERENCE)?;
-    let is_marked = stored.contains_key(DUPLICATE);
-    Ok(Identity { is_marked, ..Identity::of(count_field(stored, RECORD)?, &reference) })
+    let record = count_field(stored, RECORD)?;
+    let identity = match serde_field::<Reference>(stored, REFERENCE) {
+        Ok(reference) => Identity::of(record, &reference),
+        Err(error) => {
+            tracing::warn!(record, error, "a study that cannot be read is compared with no other");
+            Identity { record, ..Identity::default() }
+        }
+    };
+    Ok(Identity { is_marked: stored.contains_key(DUPLICATE), ..identity })
 }
 
 /// Decodes a study that was loaded with its keys only.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use backend::SystemHost;
 use futures::TryStreamExt;
 use futures::future::BoxFuture;
+use imports::StudyRef;
 use messages::{MessageId, PartitionKey};
 use mongo::collections;
 use mongodb::bson::{Binary, Document, doc, spec::BinarySubtype};
@@ -76,12 +77,23 @@ async fn reading_on(scratch: &Scratch) -> TestResult {
 
 async fn studies_on(scratch: &Scratch) -> TestResult {
     let store = &scratch.mongo;
+    let damage = |study: StudyRef| -> BoxFuture<'_, TestResult> {
+        let bytes = study.id().as_uuid().as_bytes().to_vec();
+        let id = doc! { "_id": Binary { subtype: BinarySubtype::Uuid, bytes } };
+        let collection = scratch.collection(collections::STUDY);
+        Box::pin(async move {
+            let damaged = collection.update_one(id, doc! { "$set": { "Reference": { "title": 7 } } }).await?;
+            assert_eq!(damaged.modified_count, 1);
+            Ok(())
+        })
+    };
     testing::studies::all(&testing::studies::Ports {
         read: store,
         write: store,
         compare: store,
         track: store,
         host: &SystemHost,
+        damage: &damage,
     })
     .await
 }
