@@ -7,8 +7,10 @@ use embedded::{Call, Phase};
 use imports::ports::Quota;
 use imports::queues::{CONTROL, SAGA};
 use imports::{FileId, Job, JobFile, JobState, ProjectId, SearchId, ids};
-use messages::{AttemptId, Host};
-use outbox::{View, WriteViews};
+use messages::{AttemptId, Host, PartitionKey};
+use outbox::session::CommitError;
+use outbox::{Key, View, WriteViews};
+use serde_json::json;
 use service::{Cancellation, CreateOutcome, NewFile, NewSearch, ProjectAccess};
 use uuid::Uuid;
 
@@ -445,4 +447,43 @@ async fn sessions_of_one_partition_share_no_tokens() {
         verdicts,
         [messages::Verdict::Handled, messages::Verdict::Duplicate, messages::Verdict::Duplicate]
     );
+}
+
+fn stock() -> Key {
+    Key::new("stock", "apples")
+}
+
+/// The store has the session's record, so a second commit of the same session stores nothing.
+#[tokio::test]
+async fn session_extended_after_commit_is_refused() {
+    let world = World::new();
+    let entry = world.backend.ports.engine.entry_point("tests").unwrap();
+    let partition = PartitionKey::named("tests", "one");
+    let mut session = entry.session(partition);
+    session.write(stock(), json!(1));
+    session.commit().await.unwrap();
+    session.commit().await.expect("a repetition changes nothing");
+    session.write(stock(), json!(2));
+    let refused = session.commit().await;
+    assert!(matches!(refused, Err(CommitError::Extended)), "{refused:?}");
+    let stored = entry.session(partition).read(stock()).await.unwrap().unwrap();
+    assert_eq!(stored.body, json!(1));
+}
+
+#[tokio::test]
+async fn session_reads_its_own_writes() {
+    let world = World::new();
+    let entry = world.backend.ports.engine.entry_point("tests").unwrap();
+    let partition = PartitionKey::named("tests", "one");
+    for total in [2, 4] {
+        let mut session = entry.session(partition);
+        for _ in 0..2 {
+            let found = session.read(stock()).await.unwrap();
+            let count = found.map_or(0, |record| record.body.as_u64().unwrap());
+            session.write(stock(), json!(count + 1));
+        }
+        session.commit().await.unwrap();
+        let stored = entry.session(partition).read(stock()).await.unwrap().unwrap();
+        assert_eq!(stored.body, json!(total));
+    }
 }

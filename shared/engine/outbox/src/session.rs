@@ -89,7 +89,12 @@ impl SessionRecord {
     /// would overwrite what was written after it.
     #[must_use]
     pub fn is_change(&self) -> bool {
-        !(self.entries.is_empty() && self.views.is_empty() && self.writes.is_empty())
+        self.content() != [0; 3]
+    }
+
+    /// Returns the numbers of entries, views and writes.
+    fn content(&self) -> [usize; 3] {
+        [self.entries.len(), self.views.len(), self.writes.len()]
     }
 }
 
@@ -175,6 +180,8 @@ pub struct Session<'a> {
     opened_at: Timestamp,
     record: SessionRecord,
     staged: Vec<Message>,
+    /// The numbers of entries, views and writes at the first commit.
+    committed: Option<[usize; 3]>,
 }
 
 impl<'a> Session<'a> {
@@ -197,7 +204,7 @@ impl<'a> Session<'a> {
             writes: Vec::new(),
             committed_at: now,
         };
-        Self { ports, control, opened_at: now, record, staged: Vec::new() }
+        Self { ports, control, opened_at: now, record, staged: Vec::new(), committed: None }
     }
 
     /// Returns the id of the session.
@@ -226,13 +233,19 @@ impl<'a> Session<'a> {
         self.record.views.push(view);
     }
 
-    /// Reads a record. The commit is refused if another session changes it in between.
+    /// Reads a record, with the body that the session has written itself, if any. The commit is refused if another
+    /// session changes the record in between.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable.
     pub async fn read(&mut self, key: Key) -> Result<Option<Record>, StoreError> {
         let found = self.ports.records.record(&key).await?;
         let revision = found.as_ref().map_or(0, |record| record.revision);
+        let written = self.record.writes.iter().rfind(|write| write.key == key);
+        let found = match written {
+            Some(write) => Some(Record { body: write.body.clone(), revision }),
+            None => found,
+        };
         self.record.reads.push(RecordRead { key, revision });
         Ok(found)
     }
@@ -246,7 +259,7 @@ impl<'a> Session<'a> {
     /// messages needs no control message. Returns the messages.
     ///
     /// A commit that failed may be repeated until the session is abandoned. If the failed call was stored after all,
-    /// the repetition changes nothing.
+    /// the repetition changes nothing. So nothing can be added to a session after its first commit.
     ///
     /// # Errors
     /// Returns an error if the control message cannot be sent, the store is unavailable, or the session was refused. If
@@ -267,6 +280,8 @@ impl<'a> Session<'a> {
         if lists > MAX_FURTHER_LISTS {
             return Err(CommitError::TooManyLists(lists));
         }
+        self.check_unchanged()?;
+        self.committed.get_or_insert(self.record.content());
         let dispatcher = &self.ports.dispatcher;
         if !self.record.entries.is_empty() {
             send_one(dispatcher.send.as_ref(), &self.control, CONTROL, Duration::ZERO).await?;
@@ -282,6 +297,17 @@ impl<'a> Session<'a> {
             self.dispatch().await;
         }
         Ok(self.staged.clone())
+    }
+
+    /// Checks that nothing was added since the first commit. The store would not store it.
+    ///
+    /// # Errors
+    /// Returns [`CommitError::Extended`].
+    pub fn check_unchanged(&self) -> Result<(), CommitError> {
+        match self.committed {
+            Some(content) if content != self.record.content() => Err(CommitError::Extended),
+            _ => Ok(()),
+        }
     }
 
     /// Sends the messages of the committed session at once, which only saves time: errors are ignored, because the
@@ -323,6 +349,9 @@ pub enum CommitError {
     /// Nothing is stored: the application's own work refused the commit.
     #[error("the application refused the commit")]
     Refused,
+    /// Messages, views or records were added after the first commit. They are not stored.
+    #[error("the session was extended after its first commit; open another one for what was added")]
+    Extended,
     /// Nothing is stored: a view is in more further lists than [`MAX_FURTHER_LISTS`].
     #[error("a view is in {0} further lists, more than {MAX_FURTHER_LISTS}")]
     TooManyLists(usize),

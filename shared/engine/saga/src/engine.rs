@@ -390,7 +390,8 @@ impl OpenSession<'_> {
         self.session.show(view);
     }
 
-    /// Reads a record. The commit fails if another session changes it in between.
+    /// Reads a record, with the body that the session has written itself, if any. The commit fails if another session
+    /// changes the record in between.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable.
@@ -409,6 +410,7 @@ impl OpenSession<'_> {
     /// # Errors
     /// As [`Session::commit`]. Unused tokens are removed with the partition's item.
     pub async fn commit(&mut self) -> Result<Vec<Message>, CommitError> {
+        self.session.check_unchanged()?;
         self.grant().await?;
         self.session.commit().await
     }
@@ -419,6 +421,7 @@ impl OpenSession<'_> {
     /// # Errors
     /// As [`Session::commit_with`].
     pub async fn commit_with(&mut self, sessions: &dyn CommitSession) -> Result<Vec<Message>, CommitError> {
+        self.session.check_unchanged()?;
         self.grant().await?;
         self.session.commit_with(sessions).await
     }
