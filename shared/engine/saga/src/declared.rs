@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use messages::{Outgoing, Queue, QueueSpec, SendError, SendMessages, StoreError, naming};
+use outbox::session::CONTROL;
 
 use crate::engine::Engine;
 use crate::system::{Function, MissingSetting, Service, System};
@@ -102,6 +103,7 @@ impl<P> System<P> {
                 let unknown = queues.iter().filter(|queue| !self.specifies(queue));
                 faults.extend(unknown.map(|queue| format!("{name} {verb} {queue}, which is not specified")));
             }
+            self.check_dispatch(function, faults);
             let Some(queue) = function.source.queue() else { continue };
             if function.build.is_none() {
                 faults.push(format!("{name} is behind a queue and builds no consumer"));
@@ -111,6 +113,22 @@ impl<P> System<P> {
                 faults.push(format!("{name} is behind {queue}, which has no dead-letter queue"));
             }
         }
+    }
+}
+
+impl<P> System<P> {
+    /// Checks that the function behind the control queue may send what this function leaves in its outbox.
+    fn check_dispatch(&self, function: &Function<P>, faults: &mut Vec<String>) {
+        let behind = |other: &&&Function<P>| other.source.queue() == Some(&CONTROL);
+        let Some(dispatch) = self.functions.iter().find(behind) else { return };
+        if !function.services.contains(&Service::DATABASE) {
+            return;
+        }
+        let declared = dispatch.declared_queues();
+        let missing = function.sends.iter().filter(|queue| !declared.contains(queue));
+        faults.extend(missing.map(|queue| {
+            format!("{} sends to {queue}, which {} does not send to", function.name, dispatch.name)
+        }));
     }
 }
 
@@ -192,10 +210,11 @@ impl SendMessages for DeclaredQueues {
 }
 
 impl DeclaredQueues {
-    /// The error is permanent: the table only changes with the program.
+    /// Another function, such as the one that dispatches the outbox, may send the message, so the error is not
+    /// permanent.
     fn refusal(&self, queue: &Queue) -> SendError {
         let why = format!("the table does not declare that {} sends to it", self.function);
-        SendError::Store(StoreError::unusable(format!("sending to queue {queue}"), why))
+        SendError::Store(StoreError::unavailable(format!("sending to queue {queue}"), why))
     }
 }
 
@@ -312,7 +331,7 @@ mod tests {
         let outcomes = sends.send(&[message(WORK), message(DEAD), message(SAGA)]).now_or_never().unwrap();
         assert_eq!(outcomes.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false, true]);
         let refusal = outcomes[1].as_ref().unwrap_err();
-        assert!(!refusal.is_retryable() && refusal.to_string().contains("queue saga-dead"), "{refusal}");
+        assert!(refusal.is_retryable() && refusal.to_string().contains("queue saga-dead"), "{refusal}");
         assert_eq!(*inner.0.lock().unwrap(), [WORK, SAGA]);
     }
 }
