@@ -102,11 +102,12 @@ pub(super) async fn follow_search(
 }
 
 async fn follow(api: Arc<Api>, scope: Scope, headers: &HeaderMap) -> HttpResult {
-    // Check before reading anything: the first poll reads up to 120 searches.
+    // Everything is checked before reading anything: the first poll reads up to 120 searches.
     if api.body_mode == BodyMode::Buffered {
         let detail = "this deployment does not stream changes; poll with ETags instead";
         return Err(Problem::new(StatusCode::NOT_IMPLEMENTED, detail));
     }
+    let slot = StreamSlot::take(&api)?;
     let mut known = SeenSearches::default();
     let first = scope.poll(&api.service, &known).await?;
     if matches!(scope, Scope::Search(..)) && first.is_empty() {
@@ -123,7 +124,6 @@ async fn follow(api: Arc<Api>, scope: Scope, headers: &HeaderMap) -> HttpResult 
         Scope::Project(project) => Some((*project, api.service.activity_count(*project).await?)),
         Scope::Search(..) => None,
     };
-    let slot = StreamSlot::take(&api)?;
     known = now;
     let mut begin = RETRY_DELAY.to_vec();
     begin.extend(text.filter(|_| !is_seen).unwrap_or_default());
