@@ -99,6 +99,19 @@ async fn client_of_steps_checks_keys_and_signals() {
 }
 
 /// A change of the list that affects runs of an earlier version shows up in the file.
+/// Readers copy the list from the page.
+#[test]
+fn documented_list_is_that_of_the_code() {
+    let code = include_str!("../../src/list.rs");
+    let page = include_str!("../../../../docs/steps.md");
+    let documented = page.split("```").find_map(|part| part.strip_prefix("rust\nseq([")).unwrap();
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words(code).contains(&format!("seq([ {}", words(documented))),
+        "docs/steps.md differs from list.rs"
+    );
+}
+
 #[test]
 fn outline_of_the_list_is_recorded() {
     let (file, outline) =
