@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Measures a server that reads hostile files next to a good one (docs/security.md).
 
-    hostile.py PROGRAM [MEBIBYTES]     PROGRAM is `search-import`; each hostile file has one MiB by default
+    hostile.py PROGRAM [MEBIBYTES [FILE ...]]
 
+PROGRAM is `search-import`. Each generated file has one MiB by default. Other hostile files, such as workbooks,
+may follow.
 Each hostile file is uploaded to a server with a new data directory, together with a good file of another
 import. The result is a line for each: the slowest response of /health while both are read, the time until
 the good import ends, the time until the hostile one ends, its outcome, the largest resident memory of the
@@ -34,12 +36,18 @@ SHAPES = {
     "escaped-braces.bib": ("@article{a,\n", "a={\\},\n", "}\n"),
     "cross-references.bib": ("", "@b{z,crossref=z\n", ""),
     "aliases.bib": ("@article{a, crossref={none}, title={A title},\n", "ids={\n", "}\n"),
+    "missing-parents.bib": ("@article{a, title={A title}}\n", "@b{z,crossref={q}}\n", ""),
+    "parents-in-round.bib": ("@article(a, title={A title},\n", "crossref={", ")\n"),
+    "aliases-of-missing.bib": ("@b{z,crossref={q}}\n", "ids={a,\n", ""),
     "fractions.bib": ("@article{a, title={", "\\frac{", "}}\n"),
     "accents.bib": ("@article{a, title={", '{\\"', "}}\n"),
     "brackets.ris": (f"{RIS}AB  - ", "((((", f"\n{END}"),
+    "title.ris": ("TY  - JOUR\nTI  - ", "((((", f"\n{END}"),
+    "conjunctions.ris": (f"{RIS}AU  - ", "A y ", f"\n{END}"),
     "authors.ris": (RIS, "AU  - x\n", END),
     "records.ris": ("", "TY  - JOUR\nER  - \n", ""),
     "quotes.csv": ("Title,Authors\n", '"a""', '"\n'),
+    "authors.csv": ("Item Title,Item DOI,Content Type,Authors\na,10.5555/a,Article,", "a.", "\n"),
     "columns.csv": ("Title,Authors", ",a", "\nA title,b\n"),
     "sources.txt": ("<1>\nTitle\n  A title\nSource\n  ", " (x", ")\n"),
     "tags.xml": (XML, "<a>", "</record></records></xml>"),
@@ -107,14 +115,16 @@ def measure(program: Path, name: str, file: bytes) -> Measured:
 
 
 def main(arguments: list[str]) -> int:
-    if len(arguments) not in (1, 2):
+    if not arguments:
         return console.usage(__doc__)
-    program = Path(arguments[0]).resolve()
-    size = int(float(arguments[1]) * MIB) if len(arguments) > 1 else MIB
+    program, *others = arguments
+    size = int(float(others[0]) * MIB) if others else MIB
+    files = {name: content(shape, size) for name, shape in SHAPES.items()}
+    files |= {Path(path).name: Path(path).read_bytes() for path in others[1:]}
     print("| file | slowest /health, ms | good import, s | import, s | outcome | memory, MiB | stop, s |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
-    for name, shape in SHAPES.items():
-        print(measure(program, name, content(shape, size)), flush=True)
+    for name, file in files.items():
+        print(measure(Path(program).resolve(), name, file), flush=True)
     return 0
 
 
