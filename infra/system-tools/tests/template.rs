@@ -151,6 +151,17 @@ fn planted_fault_is_found(#[case] from: &str, #[case] to: &str, #[case] resource
     assert!(found.iter().any(is_it), "{found:#?}");
 }
 
+/// The local runner sweeps without such a function, so only the check of the template finds this.
+#[test]
+fn system_that_never_dispatches_is_found() {
+    static WITHOUT: System<Engine> =
+        System { name: "fresh-shop", queues: &QUEUES, functions: &[&RUN, &WORKER, &FAULTS, &HTTP] };
+    let text = generate(&WITHOUT, DocumentStore::Dynamodb);
+    let template = Template::new(&Source::read(&text).unwrap(), &BTreeMap::new());
+    let found = check(&WITHOUT, &Rules::default(), &template);
+    assert!(found.iter().any(|finding| finding.what.contains("no timer fires")), "{found:#?}");
+}
+
 #[rstest]
 #[case::index("IndexName: outbox_ready,", "IndexName: outbox_red,", "StoreTable", "no index outbox_ready")]
 #[case::key(

@@ -3,7 +3,8 @@
 use aws::queues::Queues;
 use backend::Config;
 use messages::{QueueSpec, naming};
-use saga::System;
+use outbox::session::CONTROL;
+use saga::{Function, Service, System};
 
 use super::Finding;
 use crate::template::Template;
@@ -16,7 +17,7 @@ const VISIBILITY_FACTOR: u64 = 6;
 const RECEIVE_COUNT: u64 = 3;
 /// The maximum batching window that a deployment can choose. The queue's visibility timeout is fixed and has to be
 /// sufficient for every choice.
-const LONGEST_WINDOW: u64 = 20;
+const MAX_WINDOW: u64 = 20;
 /// In optimistic mode, a document has to outlive every message.
 const LIFETIME: &str = "MESSAGE_LIFETIME_SECONDS";
 
@@ -150,9 +151,17 @@ pub(crate) fn sources<P>(system: &System<P>, template: &Template) -> Vec<Finding
     findings
 }
 
-/// Functions with scheduled work have a schedule. Without it, no timer fires and no dead letter is collected.
+/// Functions with scheduled work have a schedule, and one of them dispatches the outbox. Without it, no timer fires and
+/// no dead letter is collected.
 pub(crate) fn schedules<P>(system: &System<P>, template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let has_outbox = system.functions.iter().any(|function| function.services.contains(&Service::DATABASE));
+    let dispatches = |function: &&Function<P>| function.source.queue() == Some(&CONTROL);
+    if has_outbox && !system.functions.iter().any(dispatches) {
+        let what =
+            "has no function behind the queue control, so no timer fires: add Function::dispatch_outbox";
+        findings.push(Finding::new(system.name, what));
+    }
     for function in template.functions() {
         let Some(declared) = function.declaration(system) else { continue };
         let mut events =
@@ -200,7 +209,7 @@ fn differences(spec: &QueueSpec, source: &Source<'_>) -> Vec<Finding> {
     let queue = &source.queue;
     let (visibility, agreed) = (queue.visibility(), spec.visibility.as_secs());
     // A template allows for the longest batching window. A deployment only contains the chosen one.
-    let with_window = source.window().map(|_| agreed + LONGEST_WINDOW);
+    let with_window = source.window().map(|_| agreed + MAX_WINDOW);
     let mut findings = Vec::new();
     let mut differs = |what: String| findings.push(Finding::new(queue.id, what));
     if visibility != agreed && Some(visibility) != with_window {
