@@ -3,8 +3,9 @@
 
     hostile.py PROGRAM [MEBIBYTES [FILE ...]]
 
-PROGRAM is `search-import`. Each generated file has one MiB by default. Other hostile files, such as workbooks,
-may follow.
+PROGRAM is `search-import`. Each generated file has one MiB by default. Other hostile files, such as
+workbooks, may follow.
+
 Each hostile file is uploaded to a server with a new data directory, together with a good file of another
 import. The result is a line for each: the slowest response of /health while both are read, the time until
 the good import ends, the time until the hostile one ends, its outcome, the largest resident memory of the
