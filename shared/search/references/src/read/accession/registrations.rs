@@ -64,7 +64,7 @@ pub(super) fn registration(word: &str) -> Option<String> {
 }
 
 /// Returns `true` for the number of a registered trial, alone or before a comma.
-pub(in crate::read) fn is_registration(name: &str) -> bool {
+pub(crate) fn is_registration(name: &str) -> bool {
     let name = name.trim_end_matches([',', ' ']);
     let digits = name.bytes().filter(u8::is_ascii_digit).count();
     digits > 4 && !name.contains(' ') && registration(name).is_some()
