@@ -5,12 +5,8 @@ use std::collections::HashSet;
 use rapidfuzz::distance::indel;
 use references::work::spend;
 
+use crate::companions::are_companions;
 use crate::fields::{BETWEEN_WORDS, Fields};
-use crate::text::{is_east_asian, start};
-
-/// The maximum number of unshared words that are compared between two titles. Similar titles have only a few unshared
-/// words.
-const MAX_OWN_WORDS: usize = 20;
 
 /// The result of comparing one value of two records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +71,8 @@ pub(crate) struct Comparison {
     pub(crate) titles: TitleMatch,
     /// The titles differ in minor details at most.
     pub(crate) near: bool,
+    /// The titles are in different languages or scripts.
+    pub(crate) translated: bool,
     /// Both titles are long enough to be significant.
     pub(crate) long: bool,
     pub(crate) author: Match,
@@ -114,10 +112,8 @@ impl Comparison {
         let page = pages(a.page(), b.page());
         Self {
             titles,
-            near: similarity >= 0.9
-                && !have_opposites(a, b)
-                && !have_distinct_ideographs(a, b)
-                && (similarity >= 0.95 || !have_distinct_words(a, b)),
+            near: similarity >= 0.9 && !are_companions(a, b, titles),
+            translated: a.is_foreign() != b.is_foreign() || a.has_other_script(b),
             long: a.is_long() && b.is_long(),
             author: authors(a, b),
             journal: journals(a, b),
@@ -148,6 +144,22 @@ impl Comparison {
         let is_online_first = self.one_is_unplaced && years <= 1;
         let is_other_year = years > 0 && !self.volume.agrees() && !is_online_first;
         self.other_issue || is_other_year || self.one_is_preprint
+    }
+
+    /// Returns `true` if the titles may be those of one work: they are similar, or one is a translation. The titles of
+    /// companion works resemble each other more than others do.
+    pub(crate) fn has_compatible_titles(&self) -> bool {
+        self.near || self.translated || (self.titles.similarity() >= 0.6 && !self.has_companion_titles())
+    }
+
+    /// Returns `true` if the titles are nearly equal, but those of companion works.
+    pub(crate) fn has_companion_titles(&self) -> bool {
+        self.titles.similarity() >= 0.9 && !self.near
+    }
+
+    /// Returns `true` if the records may be two works on one page, whose titles are not the same.
+    pub(crate) fn is_shared_by_two(&self) -> bool {
+        self.shared_page && !matches!(self.titles, TitleMatch::Same | TitleMatch::Missing)
     }
 
     /// Returns `true` unless the years are known to be more than one year apart: works appear online first and in print
@@ -209,7 +221,7 @@ fn may_share_page(a: &Fields, b: &Fields, summary: Match) -> bool {
 }
 
 /// The proportion of letters that two texts share, in order: 1 for equal texts.
-fn similarity(a: &str, b: &str) -> f64 {
+pub(crate) fn similarity(a: &str, b: &str) -> f64 {
     // Each letter of one text is compared with 64 letters of the other at a time.
     spend(a.len() * (1 + b.len() / 64));
     if a.is_ascii() && b.is_ascii() {
@@ -228,7 +240,10 @@ fn titles(a: &Fields, b: &Fields) -> TitleMatch {
         return TitleMatch::Same;
     }
     let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
-    let have_length = |words, letters| a.has_length(words, letters) && b.has_length(words, letters);
+    // `XII` begins like `XI`. East Asian titles have no spaces before a subtitle.
+    let has_more_words = a.title().len() != b.title().len() || !long.is_ascii();
+    let have_length =
+        |words, letters| has_more_words && a.has_length(words, letters) && b.has_length(words, letters);
     if long.starts_with(short) && have_length(4, 25) {
         return TitleMatch::Begins;
     }
@@ -236,77 +251,6 @@ fn titles(a: &Fields, b: &Fields) -> TitleMatch {
         return TitleMatch::Ends;
     }
     TitleMatch::Similar(similarity(one, other))
-}
-
-/// Words that distinguish the titles of companion articles, although they resemble each other.
-const OPPOSITES: [(&str, &str); 20] = [
-    ("men", "women"),
-    ("man", "woman"),
-    ("male", "female"),
-    ("males", "females"),
-    ("boys", "girls"),
-    ("mothers", "fathers"),
-    ("maternal", "paternal"),
-    ("children", "adults"),
-    ("left", "right"),
-    ("upper", "lower"),
-    ("acute", "chronic"),
-    ("primary", "secondary"),
-    ("prevention", "treatment"),
-    ("incidence", "prevalence"),
-    ("efficacy", "safety"),
-    ("systolic", "diastolic"),
-    ("preterm", "term"),
-    ("smokers", "nonsmokers"),
-    ("hypertension", "hypotension"),
-    ("vivo", "vitro"),
-];
-
-/// Returns `true` if one title has a word and the other has its opposite in its place.
-fn have_opposites(a: &Fields, b: &Fields) -> bool {
-    let (one, other) = (a.title(), b.title());
-    if one.len() != other.len() {
-        return false;
-    }
-    spend(one.len());
-    let differing = one.iter().zip(other).filter(|(one, other)| one != other);
-    differing.into_iter().any(|(one, other)| {
-        let is_pair =
-            |(left, right): &(&str, &str)| (one == left && other == right) || (one == right && other == left);
-        OPPOSITES.iter().any(is_pair)
-    })
-}
-
-/// Returns `true` if each title has an East Asian letter that the other lacks. One such letter is often a word.
-fn have_distinct_ideographs(a: &Fields, b: &Fields) -> bool {
-    let (one, other) = (a.letters(), b.letters());
-    if one == other || one.is_ascii() || other.is_ascii() {
-        return false;
-    }
-    spend(one.len() + other.len());
-    let ideographs = |text: &str| text.chars().filter(|c| is_east_asian(*c)).collect::<HashSet<char>>();
-    let (one, other) = (ideographs(one), ideographs(other));
-    one.difference(&other).next().is_some() && other.difference(&one).next().is_some()
-}
-
-/// Returns `true` if each title has a word that resembles no word of the other.
-fn have_distinct_words(a: &Fields, b: &Fields) -> bool {
-    fn own<'a>(words: &'a [String], others: &[String]) -> Vec<&'a str> {
-        spend(words.len());
-        let others: HashSet<&str> = others.iter().map(String::as_str).collect();
-        let own = words.iter().filter(|word| word.chars().count() > 2 && !others.contains(word.as_str()));
-        own.map(String::as_str).take(MAX_OWN_WORDS).collect()
-    }
-    fn begins_as(word: &str, other: &str) -> bool {
-        word.starts_with(start(other, 5))
-    }
-    fn has_another(words: &[&str], others: &[&str]) -> bool {
-        words
-            .iter()
-            .any(|word| others.iter().all(|other| similarity(word, other) < 0.75 && !begins_as(word, other)))
-    }
-    let (one, other) = (own(a.title(), b.title()), own(b.title(), a.title()));
-    !one.is_empty() && !other.is_empty() && has_another(&one, &other) && has_another(&other, &one)
 }
 
 fn authors(a: &Fields, b: &Fields) -> Match {

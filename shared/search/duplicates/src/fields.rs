@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::place;
-use crate::text::{fold, start, words};
+use crate::text::{fold, has_other_script, start, words};
 use crate::title::{Title, numbers};
 
 /// The version of the extracted fields. It increases when the same record yields different fields; stored fields of
 /// earlier versions are then extracted again.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// The maximum number of authors that are compared: a large collaboration is recognized by the first of them.
 const MAX_AUTHORS: usize = 100;
@@ -54,6 +54,8 @@ struct StoredFields {
     is_notice: bool,
     #[serde(rename = "r", skip_serializing_if = "is_false")]
     is_reply: bool,
+    #[serde(rename = "l", skip_serializing_if = "is_false")]
+    is_foreign: bool,
     /// The first author first, then the others in alphabetical order. The words of a name whose family name may be the
     /// first or the last one are separated by [`BETWEEN_WORDS`].
     #[serde(rename = "f", skip_serializing_if = "Vec::is_empty")]
@@ -138,6 +140,7 @@ impl Fields {
             title: title.words,
             is_notice: title.is_notice,
             is_reply: title.is_reply,
+            is_foreign: title.is_foreign,
             families: families(&reference.authors),
             year: reference.year,
             journal: place::journal(text(&reference.journal)),
@@ -170,7 +173,7 @@ impl Fields {
         let parts = [
             VERSION.to_string(),
             stored.title.join(" "),
-            format!("{} {}", stored.is_notice, stored.is_reply),
+            format!("{} {} {}", stored.is_notice, stored.is_reply, stored.is_foreign),
             stored.families.join(" "),
             number(stored.year.map(|year| year.to_string())),
             stored.journal.join(" "),
@@ -205,6 +208,16 @@ impl Fields {
 
     pub(crate) fn is_reply(&self) -> bool {
         self.stored.is_reply
+    }
+
+    /// Returns `true` if the title is in another language than English, as far as its words show.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.stored.is_foreign
+    }
+
+    /// Returns `true` if both titles are known, and only one is in the Latin alphabet.
+    pub(crate) fn has_other_script(&self, other: &Self) -> bool {
+        has_other_script(&self.letters, &other.letters)
     }
 
     /// The family name of the first author, or an empty string if no author is known.

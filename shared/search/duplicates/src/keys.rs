@@ -23,7 +23,10 @@ impl Fields {
         let author = self.first_author().replace(BETWEEN_WORDS, "");
         let author = start(&author, 5);
         let year = self.year().map(|year| year.to_string()).unwrap_or_default();
-        let (letters, words) = (self.letters(), self.title());
+        let words: Vec<&str> =
+            self.title().iter().map(String::as_str).filter(|word| !is_unkeyed(word)).collect();
+        let letters = &*words.concat();
+        let words = &*words;
         let (doi, page, volume) = (self.doi(), self.page(), self.volume());
         let has = |value: &str| !value.is_empty();
         if has(doi) {
@@ -95,10 +98,14 @@ impl Fields {
     }
 }
 
+/// Returns `true` for words that are compared, but omitted from keys: the keys of an earlier version are stored.
+fn is_unkeyed(word: &str) -> bool {
+    matches!(word, "before" | "after" | "during")
+}
+
 /// The three longest words, in alphabetical order.
-fn longest(words: &[String]) -> Vec<&str> {
-    let mut by_length: Vec<_> =
-        words.iter().map(|word| (Reverse(word.chars().count()), word.as_str())).collect();
+fn longest<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    let mut by_length: Vec<_> = words.iter().map(|word| (Reverse(word.chars().count()), *word)).collect();
     by_length.sort_unstable();
     by_length.dedup();
     let mut longest: Vec<_> = by_length.into_iter().take(3).map(|(_, word)| word).collect();

@@ -20,12 +20,13 @@
 //!
 //! - `fields`: the compared fields of a record, extracted by `text`, `title` and `place`.
 //! - `keys`: selects the records to compare.
-//! - `comparison`: compares two records value by value.
+//! - `comparison`: compares two records value by value; `companions` tells similar titles apart.
 //! - `table` and `reason`: the conclusions, and their names.
 //! - `group`: groups records into works, and marks the duplicates.
 
 #![warn(clippy::missing_errors_doc)]
 
+mod companions;
 mod comparison;
 mod fields;
 mod group;

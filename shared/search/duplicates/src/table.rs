@@ -20,7 +20,8 @@ pub fn compare(a: &Fields, b: &Fields) -> Option<(Tier, Reason)> {
         return Some((Certain, Reason::Number));
     }
     if let Some(reason) = veto(a, b, &alike) {
-        let is_worth_a_look = (alike.near || alike.doi.agrees()) && !alike.author.differs();
+        let is_worth_a_look =
+            (alike.titles.similarity() >= 0.9 || alike.doi.agrees()) && !alike.author.differs();
         return is_worth_a_look.then_some((Possible, reason));
     }
     if alike.pmid.agrees() {
@@ -53,6 +54,8 @@ fn veto(a: &Fields, b: &Fields, alike: &Comparison) -> Option<Reason> {
         && !author.differs()
         && !journal.differs()
         && alike.has_compatible_years();
+    // One title lacks the subtitle of the other.
+    let is_subtitle = matches!(alike.titles, TitleMatch::Begins | TitleMatch::Ends) && !page.differs();
     let lines = [
         (pmid.differs(), Reason::OtherPmid),
         (a.is_notice() != b.is_notice() && !(cited && near), Reason::Notice),
@@ -60,7 +63,7 @@ fn veto(a: &Fields, b: &Fields, alike: &Comparison) -> Option<Reason> {
         (
             numbers_differ(a, b, alike.titles, page)
                 && (!cited || shared_page)
-                && !(doi.agrees() && author.agrees() && !page.differs()),
+                && !(doi.agrees() && author.agrees() && !shared_page && (page.agrees() || is_subtitle)),
             Reason::Numbers,
         ),
         (doi.differs() && without_version(a.doi()) == without_version(b.doi()), Reason::Versions),
@@ -85,11 +88,16 @@ fn by_doi(alike: &Comparison) -> [Line; 8] {
     let apart = alike.shared_page && summary.differs();
     let similarity = alike.titles.similarity();
     let is_untitled = alike.titles == TitleMatch::Missing;
+    let is_alike = alike.has_compatible_titles();
     [
-        (near && !page.differs() && !author.differs(), Certain, Reason::DoiTitle),
-        (near && page.agrees(), Certain, Reason::DoiTitlePage),
         (
-            similarity >= 0.95 && long && !page.differs() && !volume.differs() && !journal.differs(),
+            near && !page.differs() && !author.differs() && !alike.is_shared_by_two(),
+            Certain,
+            Reason::DoiTitle,
+        ),
+        (near && page.agrees() && !alike.is_shared_by_two(), Certain, Reason::DoiTitlePage),
+        (
+            near && similarity >= 0.95 && long && !page.differs() && !volume.differs() && !journal.differs(),
             Likely,
             Reason::DoiTitleJournal,
         ),
@@ -99,14 +107,26 @@ fn by_doi(alike: &Comparison) -> [Line; 8] {
             Reason::DoiTitleAuthor,
         ),
         (is_untitled && !author.differs() && !page.differs(), Likely, Reason::DoiUntitled),
-        (author.agrees() && page.agrees() && !apart, Certain, Reason::DoiAuthorPage),
         (
-            author.agrees() && page.is_unknown() && (similarity >= 0.6 || summary.agrees()),
+            author.agrees()
+                && page.agrees()
+                && (is_alike || is_untitled)
+                && !apart
+                && !alike.is_shared_by_two(),
+            Certain,
+            Reason::DoiAuthorPage,
+        ),
+        (
+            author.agrees() && page.is_unknown() && is_alike && (similarity >= 0.6 || summary.agrees()),
             Likely,
             Reason::DoiAuthorAlike,
         ),
         (
-            author.agrees() && !page.differs() && !apart && alike.has_compatible_years(),
+            author.agrees()
+                && !page.differs()
+                && (is_alike || is_untitled)
+                && !apart
+                && alike.has_compatible_years(),
             Likely,
             Reason::DoiAuthor,
         ),
@@ -165,6 +185,7 @@ fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 13] {
                     || volume.differs()
                     || journal.differs()
                     || alike.other_issue
+                    || alike.is_shared_by_two()
                     || (!volume.agrees() && !same_journal && !journal.is_unknown())),
             Likely,
             Reason::TitlePage,
@@ -205,7 +226,7 @@ fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 13] {
             Reason::TitleJournal,
         ),
         (
-            similarity >= 0.97
+            near && similarity >= 0.97
                 && long
                 && same_doi
                 && same_year
@@ -251,8 +272,8 @@ fn by_place(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 5] {
     let similarity = alike.titles.similarity();
     let placed =
         page.agrees() && volume.agrees() && same_doi && (!alike.other_issue || alike.same_large_page);
-    let alone = summary.agrees() || !alike.shared_page;
     let same_range = page.agrees() && !a.last_page().is_empty() && a.last_page() == b.last_page();
+    let alone = (summary.agrees() || !alike.shared_page) && (same_range || !alike.has_companion_titles());
     [
         (
             placed

@@ -7,11 +7,10 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::canonical_combining_class;
 
 /// Words that databases add, omit or translate, in the most common languages of titles.
-const STOP_WORDS: [&str; 48] = [
+const STOP_WORDS: [&str; 45] = [
     "a", "an", "the", "of", "and", "or", "in", "on", "for", "to", "with", "by", "from", "at", "as", "is",
-    "are", "be", "its", "their", "into", "via", "during", "after", "before", "versus", "vs", "und", "der",
-    "die", "das", "des", "de", "la", "le", "el", "los", "las", "du", "et", "en", "zur", "im", "les", "y",
-    "del", "di", "ein",
+    "are", "be", "its", "their", "into", "via", "versus", "vs", "und", "der", "die", "das", "des", "de",
+    "la", "le", "el", "los", "las", "du", "et", "en", "zur", "im", "les", "y", "del", "di", "ein",
 ];
 
 /// The length of the longest stop word in bytes: longer words need no lookup.
@@ -130,6 +129,30 @@ pub(crate) fn east_asian_length(folded: &str) -> usize {
         return 0;
     }
     folded.chars().map(|c| if is_syllable(c) { 2 } else { usize::from(is_kana(c)) }).sum()
+}
+
+/// Returns `true` if both texts are known, and only one is mostly in the Latin alphabet.
+pub(crate) fn has_other_script(one: &str, other: &str) -> bool {
+    let is_latin = |text: &str| 2 * text.bytes().filter(u8::is_ascii).count() >= text.chars().count();
+    spend(one.len() + other.len());
+    !one.is_empty() && !other.is_empty() && is_latin(one) != is_latin(other)
+}
+
+/// Returns `true` if a text has words of another language, and none of English.
+pub(crate) fn is_foreign(folded: &str) -> bool {
+    const ENGLISH: [&str; 8] = ["the", "of", "and", "for", "with", "by", "from", "to"];
+    const FOREIGN: [&str; 26] = [
+        "und", "der", "die", "das", "des", "bei", "mit", "von", "zur", "im", "de", "la", "le", "el", "los",
+        "las", "du", "les", "et", "del", "di", "dei", "nel", "con", "para", "em",
+    ];
+    let mut is_foreign = false;
+    for word in words(folded) {
+        if ENGLISH.contains(&word) {
+            return false;
+        }
+        is_foreign |= FOREIGN.contains(&word);
+    }
+    is_foreign
 }
 
 /// Returns `true` for words without significance.

@@ -3,7 +3,7 @@
 
 use references::work::spend;
 
-use crate::text::{fold, is_east_asian, significant_words, start, words};
+use crate::text::{fold, is_east_asian, is_foreign, significant_words, start, without_zeros, words};
 
 /// The maximum number of letters of a title that are compared.
 const MAX_LETTERS: usize = 600;
@@ -117,6 +117,8 @@ pub(crate) struct Title {
     pub(crate) is_notice: bool,
     /// `true` for a reply to an article, such as a comment or a letter.
     pub(crate) is_reply: bool,
+    /// `true` for a title in another language than English.
+    pub(crate) is_foreign: bool,
 }
 
 impl Title {
@@ -136,6 +138,7 @@ impl Title {
         Self {
             is_notice: is_notice(&first) || (is_label && is_notice(&last)),
             is_reply: is_reply(&first) || (is_label && is_reply(&last)),
+            is_foreign: is_foreign(start(folded, MAX_LETTERS)),
             words: significant_words(folded, MAX_LETTERS),
         }
     }
@@ -203,8 +206,8 @@ fn begins_note(inside: &str) -> bool {
         .any(|note| text.strip_prefix(note).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')))
 }
 
-/// Extracts the numbers of a title, sorted: digits, Roman numerals from ii, number words from two, and letters or
-/// numbers after `part` and similar words. Part 1 and part 2 of a work have nearly equal titles.
+/// Extracts the numbers of a title, sorted: digits, also within words as in `BRCA1`, Roman numerals from ii, number words
+/// from two, and letters or numbers after `part` and similar words. Part 1 and part 2 of a work have nearly equal titles.
 pub(crate) fn numbers(words: &[String]) -> Vec<String> {
     let mut previous = "";
     let mut found = Vec::new();
@@ -212,10 +215,12 @@ pub(crate) fn numbers(words: &[String]) -> Vec<String> {
     for word in parts {
         let is_part = PARTS.contains(&previous);
         let number = value(word);
-        let is_named = number.is_some_and(|_| is_part || !matches!(word, "i" | "v" | "x" | "one" | "first"));
+        let is_named = number.is_some() && (is_part || !matches!(word, "i" | "v" | "x" | "one" | "first"));
         let is_letter = matches!(previous, "part" | "section") && word.chars().count() == 1;
-        if word.bytes().all(|byte| byte.is_ascii_digit()) || is_named || is_letter {
-            found.push(number.map_or_else(|| word.to_owned(), |number| number.to_string()));
+        match number {
+            Some(number) if is_named => found.push(number),
+            _ if is_letter => found.push(word.to_owned()),
+            _ => found.extend(digit_runs(word).map(str::to_owned)),
         }
         previous = word;
     }
@@ -223,22 +228,35 @@ pub(crate) fn numbers(words: &[String]) -> Vec<String> {
     found
 }
 
-fn value(word: &str) -> Option<u8> {
-    Some(match word {
-        "i" | "one" | "first" => 1,
-        "ii" | "two" | "second" => 2,
-        "iii" | "three" | "third" => 3,
-        "iv" | "four" | "fourth" => 4,
-        "v" | "five" | "fifth" => 5,
-        "vi" | "six" | "sixth" => 6,
-        "vii" | "seven" | "seventh" => 7,
-        "viii" | "eight" | "eighth" => 8,
-        "ix" | "nine" | "ninth" => 9,
-        "x" | "ten" | "tenth" => 10,
-        "eleven" => 11,
-        "twelve" => 12,
-        _ => return None,
-    })
+/// The runs of digits in a word, without leading zeros.
+pub(crate) fn digit_runs(word: &str) -> impl Iterator<Item = &str> {
+    word.split(|c: char| !c.is_ascii_digit()).filter(|run| !run.is_empty()).map(without_zeros)
+}
+
+/// The value of a number word, or of a Roman numeral, possibly with a letter: `4` for `iv`, `2a` for `iia` and `2a`.
+pub(crate) fn value(word: &str) -> Option<String> {
+    /// The numbers from 1.
+    const WORDS: [&str; 12] =
+        ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
+    const ORDINALS: [&str; 10] =
+        ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
+    const ROMAN: [&str; 20] = [
+        "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv", "xv", "xvi",
+        "xvii", "xviii", "xix", "xx",
+    ];
+    let at = |names: &[&str], name: &str| names.iter().position(|known| *known == name).map(|at| at + 1);
+    if let Some(number) = at(&WORDS, word).or_else(|| at(&ORDINALS, word)).or_else(|| at(&ROMAN, word)) {
+        return Some(number.to_string());
+    }
+    // A single letter before another one is mostly a word or an abbreviation: `via`, `xa`.
+    let (roman, letter) = word.split_at(word.len().checked_sub(1).filter(|_| word.is_ascii())?);
+    let is_decimal = !roman.is_empty() && roman.bytes().all(|byte| byte.is_ascii_digit());
+    let number = if is_decimal {
+        Some(without_zeros(roman).to_owned())
+    } else {
+        at(&ROMAN, roman).filter(|_| roman.len() > 1).map(|number| number.to_string())
+    };
+    number.filter(|_| matches!(letter, "a" | "b" | "c")).map(|number| number + letter)
 }
 
 #[cfg(test)]

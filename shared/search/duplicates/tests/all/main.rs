@@ -1,5 +1,6 @@
 //! The table line by line, properties of arbitrary records, and groups.
 
+mod faults;
 mod groups;
 mod lines;
 mod properties;

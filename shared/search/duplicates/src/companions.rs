@@ -1,0 +1,133 @@
+//! Tells the titles of companion works apart, which resemble each other except for a telling word.
+
+use std::collections::HashSet;
+
+use references::work::spend;
+
+use crate::comparison::{TitleMatch, similarity};
+use crate::fields::Fields;
+use crate::text::{is_east_asian, start};
+use crate::title::{digit_runs, value};
+
+/// The maximum number of unshared words that are compared between two titles. Similar titles have only a few unshared
+/// words.
+const MAX_OWN_WORDS: usize = 20;
+/// Words with a lower similarity are different words, and not spellings of one.
+const SAME_WORD: f64 = 0.75;
+
+/// Returns `true` if a word shows that two similar titles are those of different works.
+pub(crate) fn are_companions(a: &Fields, b: &Fields, titles: TitleMatch) -> bool {
+    if titles == TitleMatch::Same {
+        return false;
+    }
+    have_opposites(a, b)
+        || have_distinct_ideographs(a, b)
+        || have_substituted_word(a, b)
+        || matches!(titles, TitleMatch::Similar(_)) && has_without(a) != has_without(b)
+        || (titles.similarity() < 0.95 && have_distinct_words(a, b))
+}
+
+fn has_without(record: &Fields) -> bool {
+    record.title().iter().any(|word| word == "without")
+}
+
+/// Returns `true` if the titles have equally many words, and in one place words that are not spellings of each other,
+/// such as `Italy` and `Spain`, or `BRCA1` and `BRCA2`.
+fn have_substituted_word(a: &Fields, b: &Fields) -> bool {
+    let (one, other) = (a.title(), b.title());
+    if one.len() != other.len() {
+        return false;
+    }
+    spend(one.len());
+    let differing = one.iter().zip(other).filter(|(one, other)| one != other).take(MAX_OWN_WORDS);
+    // A word that the other title has elsewhere was moved.
+    let substituted = differing.filter(|(left, right)| !other.contains(left) && !one.contains(right));
+    substituted.into_iter().any(|(left, right)| are_other_words(left, right))
+}
+
+fn are_other_words(one: &str, other: &str) -> bool {
+    let numbers = [one, other].map(|word| digit_runs(word).collect::<Vec<_>>());
+    if numbers[0] != numbers[1] {
+        // `II` and `2` may be the same number.
+        return numbers.iter().all(|numbers| !numbers.is_empty());
+    }
+    let is_number = value(one).is_some() && value(one) == value(other);
+    !is_number && !is_spelling(one, other)
+}
+
+/// Returns `true` for two spellings of a word, or a word and its beginning.
+fn is_spelling(one: &str, other: &str) -> bool {
+    similarity(one, other) >= SAME_WORD || begins_as(one, other) || begins_as(other, one)
+}
+
+fn begins_as(word: &str, other: &str) -> bool {
+    word.starts_with(start(other, 5))
+}
+
+/// Words that distinguish the titles of companion articles, although they resemble each other.
+const OPPOSITES: [(&str, &str); 20] = [
+    ("men", "women"),
+    ("man", "woman"),
+    ("male", "female"),
+    ("males", "females"),
+    ("boys", "girls"),
+    ("mothers", "fathers"),
+    ("maternal", "paternal"),
+    ("children", "adults"),
+    ("left", "right"),
+    ("upper", "lower"),
+    ("acute", "chronic"),
+    ("primary", "secondary"),
+    ("prevention", "treatment"),
+    ("incidence", "prevalence"),
+    ("efficacy", "safety"),
+    ("systolic", "diastolic"),
+    ("preterm", "term"),
+    ("smokers", "nonsmokers"),
+    ("hypertension", "hypotension"),
+    ("vivo", "vitro"),
+];
+
+/// Returns `true` if one title has a word and the other has its opposite in its place.
+fn have_opposites(a: &Fields, b: &Fields) -> bool {
+    let (one, other) = (a.title(), b.title());
+    if one.len() != other.len() {
+        return false;
+    }
+    spend(one.len());
+    let differing = one.iter().zip(other).filter(|(one, other)| one != other);
+    differing.into_iter().any(|(one, other)| {
+        let is_pair =
+            |(left, right): &(&str, &str)| (one == left && other == right) || (one == right && other == left);
+        OPPOSITES.iter().any(is_pair)
+    })
+}
+
+/// Returns `true` if each title has an East Asian letter that the other lacks. One such letter is often a word.
+fn have_distinct_ideographs(a: &Fields, b: &Fields) -> bool {
+    let (one, other) = (a.letters(), b.letters());
+    if one == other || one.is_ascii() || other.is_ascii() {
+        return false;
+    }
+    spend(one.len() + other.len());
+    let ideographs = |text: &str| text.chars().filter(|c| is_east_asian(*c)).collect::<HashSet<char>>();
+    let (one, other) = (ideographs(one), ideographs(other));
+    one.difference(&other).next().is_some() && other.difference(&one).next().is_some()
+}
+
+/// Returns `true` if each title has a word that resembles no word of the other.
+fn have_distinct_words(a: &Fields, b: &Fields) -> bool {
+    fn own<'a>(words: &'a [String], others: &[String]) -> Vec<&'a str> {
+        spend(words.len());
+        let others: HashSet<&str> = others.iter().map(String::as_str).collect();
+        let own = words.iter().filter(|word| word.chars().count() > 2 && !others.contains(word.as_str()));
+        own.map(String::as_str).take(MAX_OWN_WORDS).collect()
+    }
+    fn has_another(words: &[&str], others: &[&str]) -> bool {
+        words.iter().any(|word| {
+            others.iter().all(|other| similarity(word, other) < SAME_WORD && !begins_as(word, other))
+        })
+    }
+    let (one, other) = (own(a.title(), b.title()), own(b.title(), a.title()));
+    !one.is_empty() && !other.is_empty() && has_another(&one, &other) && has_another(&other, &one)
+}

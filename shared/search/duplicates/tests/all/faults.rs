@@ -1,0 +1,133 @@
+//! Classes of faults that reviewers found: pairs of records, and the greatest certainty that is right.
+
+use duplicates::{Tier, compare};
+
+use crate::records::record;
+
+use Tier::{Certain, Likely, Possible};
+
+/// A pair of records: the fields of both, those of the first, and those of the second.
+type Pair<'a> = (&'a str, &'a str, &'a str);
+
+const ZINC: &str =
+    "t=Oral zinc for the prevention of common colds in school children;a=Smith, J+Rossi, P;y=2014;j=Allergy";
+
+/// Returns the certainty of a pair, which is the same in both directions.
+#[track_caller]
+fn tier((both, one, other): Pair<'_>) -> Option<Tier> {
+    let [one, other] = [one, other].map(|second| record(&format!("{both};{second}")));
+    let found = compare(&one, &other);
+    assert_eq!(compare(&other, &one), found, "the other way round");
+    found.map(|(tier, _)| tier)
+}
+
+/// Asserts that no pair is more than possible.
+#[track_caller]
+fn assert_at_most_possible(pairs: &[Pair<'_>]) {
+    for pair in pairs {
+        let found = tier(*pair);
+        assert!(found <= Some(Possible), "{found:?} for {pair:?}");
+    }
+}
+
+/// Asserts the certainty of each pair, and that its records share a key.
+#[track_caller]
+fn assert_tiers(pairs: &[(Pair<'_>, Tier)]) {
+    for (pair, expected) in pairs {
+        assert_eq!(tier(*pair), Some(*expected), "{pair:?}");
+        let [one, other] = [pair.1, pair.2].map(|second| record(&format!("{};{second}", pair.0)));
+        assert!(one.keys().iter().any(|key| other.keys().contains(key)), "no key for {pair:?}");
+    }
+}
+
+#[test]
+fn companion_works_with_a_telling_word_are_not_grouped() {
+    let titles = |one: &str, other: &str| (format!("{ZINC};t={one}"), format!("t={other}"));
+    for (one, other) in [
+        titles(
+            "Cost of dupilumab for atopic dermatitis of adults in the national health service of Italy",
+            "Cost of dupilumab for atopic dermatitis of adults in the national health service of Spain",
+        ),
+        titles(
+            "Prevalence of germline BRCA1 mutations in women with epithelial ovarian cancer",
+            "Prevalence of germline BRCA2 mutations in women with epithelial ovarian cancer",
+        ),
+        titles(
+            "Prevalence and risk factors of HBV infection among haemodialysis patients",
+            "Prevalence and risk factors of HCV infection among haemodialysis patients",
+        ),
+        titles(
+            "Prevalence and risk factors of hepatitis B among haemodialysis patients",
+            "Prevalence and risk factors of hepatitis C among haemodialysis patients",
+        ),
+        titles(
+            "A phase IIa trial of oral zinc for the prevention of common colds in children",
+            "A phase IIb trial of oral zinc for the prevention of common colds in children",
+        ),
+        titles(
+            "Oral zinc for the prevention of common colds in school children. Part XI",
+            "Oral zinc for the prevention of common colds in school children. Part XII",
+        ),
+        titles(
+            "Quality of life and physical function before total hip arthroplasty",
+            "Quality of life and physical function after total hip arthroplasty",
+        ),
+        titles(
+            "Long term outcome of coronary intervention in patients with diabetes mellitus",
+            "Long term outcome of coronary intervention in patients without diabetes mellitus",
+        ),
+    ] {
+        for place in ["", "v=20;i=9;p=A495", "v=20;i=9;p=A495;d=10.1000/a", "v=20;i=9;p=201-204"] {
+            let next = if place.ends_with("204") { ";p=205-208" } else { "" };
+            assert_at_most_possible(&[(&one, place, &format!("{place};{other}{next}"))]);
+        }
+    }
+    // Spellings of a word, and the same number in another notation.
+    assert_tiers(&[
+        (
+            (
+                ZINC,
+                "t=Zinc after tumour surgery in school children",
+                "t=Zinc after tumor surgery in school children",
+            ),
+            Certain,
+        ),
+        (
+            (
+                ZINC,
+                "t=A 5-HT3 receptor antagonist in school children",
+                "t=A 5-HT(3) receptor antagonist in school children",
+            ),
+            Certain,
+        ),
+        (
+            (
+                ZINC,
+                "t=Zinc for colds in school children: a phase IIb trial",
+                "t=Zinc for colds in school children: a phase 2b trial",
+            ),
+            Likely,
+        ),
+    ]);
+}
+
+#[test]
+fn abstracts_of_a_supplement_with_one_doi_are_not_grouped() {
+    let both = "a=Smith, J;y=2017;j=Diabetologia;v=60;d=10.1000/supplement";
+    let one = "t=Glucagon secretion in adolescents after bariatric surgery";
+    let other = "t=Glucagon response in adults after kidney transplantation";
+    let unrelated = "t=Incretin response to mixed meals in pregnancy";
+    for place in ["p=S123", "p=123", "", "s=colds"] {
+        for other in [other, unrelated] {
+            assert_at_most_possible(&[(&format!("{both};{place}"), one, other)]);
+        }
+    }
+    let [first, second] =
+        ["I", "II"].map(|phase| format!("t=Phase {phase} study of abemaciclib in patients with tumours"));
+    assert_at_most_possible(&[(both, &first, &second)]);
+    // The numbers of an omitted subtitle.
+    let article = format!("{ZINC};d=10.1000/a");
+    let subtitle =
+        "t=Oral zinc for the prevention of common colds in school children: results after 12 months";
+    assert_tiers(&[((&article, "p=1-9", subtitle), Certain)]);
+}
