@@ -82,8 +82,10 @@ pub(crate) struct Comparison {
     pub(crate) page: Match,
     pub(crate) doi: Match,
     pub(crate) pmid: Match,
-    /// A database has the same number for both.
+    /// Embase or Web of Science has the same number for both.
     pub(crate) same_number: bool,
+    /// PubMed Central has the same number for both.
+    pub(crate) same_pmcid: bool,
     pub(crate) summary: Match,
     /// The difference between the years, or `None` if a year is missing.
     pub(crate) years: Option<u32>,
@@ -93,6 +95,8 @@ pub(crate) struct Comparison {
     pub(crate) other_issue: bool,
     /// Only one has a volume, an issue or a page.
     pub(crate) one_is_unplaced: bool,
+    /// They are works of different kinds, such as a thesis and an article.
+    pub(crate) other_kind: bool,
     /// One is a preprint, and the other is not known to be one.
     pub(crate) one_is_preprint: bool,
     /// The first pages agree, and their number is large. Each issue of some journals begins with page 1.
@@ -122,19 +126,21 @@ impl Comparison {
             page,
             doi: Match::text(a.doi(), b.doi()),
             pmid: Match::text(a.pmid(), b.pmid()),
-            same_number: a.accessions().iter().any(|number| b.accessions().contains(number)),
+            same_number: shares_number(a, b, false),
+            same_pmcid: shares_number(a, b, true),
             summary,
             same_journal: have_same_journal(a, b),
             years: a.year().zip(b.year()).map(|(one, other)| one.abs_diff(other)),
             other_issue: have_other_issue(a.issue(), b.issue()),
             one_is_unplaced: a.has_place() != b.has_place(),
+            other_kind: !page.agrees() && have_other_kind(a, b),
             one_is_preprint: a.is_preprint() != b.is_preprint(),
             same_large_page: page.agrees() && has_large_page(a) && has_large_page(b),
             shared_page: page.agrees() && may_share_page(a, b, summary),
         }
     }
 
-    /// Returns `true` if both appeared in different issues or years, or one is a preprint: reports, guidelines and
+    /// Returns `true` if both appeared in different issues or years, or one is a preprint or another kind of work: reports, guidelines and
     /// reviews appear again under the same title.
     ///
     /// Volumes of one year may differ: databases give the number of a supplement as its volume. A record without a place
@@ -143,7 +149,7 @@ impl Comparison {
         let years = self.years.unwrap_or_default();
         let is_online_first = self.one_is_unplaced && years <= 1;
         let is_other_year = years > 0 && !self.volume.agrees() && !is_online_first;
-        self.other_issue || is_other_year || self.one_is_preprint
+        self.other_issue || is_other_year || self.one_is_preprint || self.other_kind
     }
 
     /// Returns `true` if the titles may be those of one work: they are similar, or one is a translation. The titles of
@@ -167,6 +173,19 @@ impl Comparison {
     pub(crate) fn has_compatible_years(&self) -> bool {
         self.years.is_none_or(|years| years <= 1)
     }
+}
+
+/// Returns `true` if a database has the same number for both: PubMed Central, or another one.
+fn shares_number(a: &Fields, b: &Fields, in_pmc: bool) -> bool {
+    let mut numbers = a.accessions().iter().filter(|number| number.starts_with("pmc") == in_pmc);
+    numbers.any(|number| b.accessions().contains(number))
+}
+
+/// Returns `true` if the kinds of work differ. A work of unknown kind in a journal is an article.
+fn have_other_kind(a: &Fields, b: &Fields) -> bool {
+    let is_known =
+        |record: &Fields| !record.kind().is_other() || record.has_place() || !record.journal().is_empty();
+    a.kind() != b.kind() && is_known(a) && is_known(b)
 }
 
 /// Compares first pages. Some databases omit the letter before a number: `S25` and `25`.

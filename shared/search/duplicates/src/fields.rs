@@ -6,6 +6,7 @@ use references::Reference;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::kind::{Kind, is_register, is_registration, registration};
 use crate::place;
 use crate::text::{fold, has_other_script, start, words};
 use crate::title::{Title, numbers};
@@ -81,6 +82,8 @@ struct StoredFields {
     /// The numbers in PubMed Central, Embase and Web of Science.
     #[serde(rename = "x", skip_serializing_if = "Vec::is_empty")]
     accessions: Vec<String>,
+    #[serde(rename = "k", skip_serializing_if = "Kind::is_other")]
+    kind: Kind,
     /// A hash of the abstract's beginning.
     #[serde(rename = "a", skip_serializing_if = "Option::is_none")]
     summary: Option<i64>,
@@ -135,13 +138,26 @@ impl Fields {
         let tagged = reference.extra.iter().filter(|(tag, _)| ISSN_TAGS.contains(&tag.as_str()));
         let issns: BTreeSet<String> =
             tagged.flat_map(|(_, values)| values).flat_map(|value| place::issns(value)).collect();
+        // Registrations of trials have no DOI, and their number identifies them in the same way.
+        let (doi, kind) = match place::doi(text(&reference.doi)) {
+            doi if doi.is_empty() => match registration(reference) {
+                number if number.is_empty() => (number, Kind::of(reference, "")),
+                number => (number, Kind::Registration),
+            },
+            doi if is_registration(&doi) => (doi, Kind::Registration),
+            doi => (doi.clone(), Kind::of(reference, &doi)),
+        };
+        let mut families = families(&reference.authors);
+        if kind == Kind::Registration {
+            families.retain(|family| !is_register(family));
+        }
         let summary = reference.r#abstract.as_deref().and_then(place::beginning);
         Self::from(StoredFields {
             title: title.words,
             is_notice: title.is_notice,
             is_reply: title.is_reply,
             is_foreign: title.is_foreign,
-            families: families(&reference.authors),
+            families,
             year: reference.year,
             journal: place::journal(text(&reference.journal)),
             issns: issns.into_iter().take(MAX_ISSNS).collect(),
@@ -149,11 +165,8 @@ impl Fields {
             issue: place::number(text(&reference.issue)),
             page: place::first_page(pages),
             last_page: place::last_page(pages),
-            // Registrations of trials have no DOI, and their number identifies them in the same way.
-            doi: match place::doi(text(&reference.doi)) {
-                doi if doi.is_empty() => place::registration(reference),
-                doi => doi,
-            },
+            doi,
+            kind,
             pmid: place::number(text(&reference.pmid)),
             accessions: [&reference.pmcid, &reference.embase_id, &reference.wos_id]
                 .into_iter()
@@ -179,7 +192,7 @@ impl Fields {
             stored.journal.join(" "),
             stored.issns.join(" "),
             [&stored.volume, &stored.issue, &stored.page, &stored.last_page].map(String::as_str).join(" "),
-            stored.doi.clone(),
+            format!("{} {:?}", stored.doi, stored.kind),
             stored.pmid.clone(),
             stored.accessions.join(" "),
             number(stored.summary.map(|summary| summary.to_string())),
@@ -259,6 +272,10 @@ impl Fields {
 
     pub(crate) fn doi(&self) -> &str {
         &self.stored.doi
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        self.stored.kind
     }
 
     /// The PubMed identifier, without the 0 that programs write for a missing one.

@@ -36,12 +36,10 @@ impl Fields {
             if has(page) {
                 key("doi page", &[doi, page]);
             }
-            if has(letters) {
+            if has(letters) && !has(author) {
                 key("doi title", &[doi, start(letters, 12)]);
             }
-            if !has(letters) || !has(author) {
-                key("doi", &[doi]);
-            }
+            key("doi", &[doi]);
         }
         if has(self.pmid()) {
             key("pmid", &[self.pmid()]);

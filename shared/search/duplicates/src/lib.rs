@@ -18,7 +18,7 @@
 //!
 //! # Modules, in reading order
 //!
-//! - `fields`: the compared fields of a record, extracted by `text`, `title` and `place`.
+//! - `fields`: the compared fields of a record, extracted by `text`, `title`, `place` and `kind`.
 //! - `keys`: selects the records to compare.
 //! - `comparison`: compares two records value by value; `companions` tells similar titles apart.
 //! - `table` and `reason`: the conclusions, and their names.
@@ -31,6 +31,7 @@ mod comparison;
 mod fields;
 mod group;
 mod keys;
+mod kind;
 mod place;
 mod reason;
 mod table;

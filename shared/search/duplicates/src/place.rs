@@ -1,7 +1,6 @@
 //! Parses where a work appeared: pages, journal, identifiers.
 
 use percent_encoding::percent_decode_str;
-use references::Reference;
 
 use crate::text::{first_number, fold, significant_words, start, without_zeros};
 
@@ -69,8 +68,12 @@ fn leading_letters(text: &str) -> (&str, &str) {
     text.split_at(end)
 }
 
-/// The words of a journal's name, without a place in brackets, subtitle, translation or conference.
+/// The words of a journal's name, without a place in brackets, subtitle, translation or conference. Empty for a link,
+/// which registrations of trials have instead.
 pub(crate) fn journal(name: &str) -> Vec<String> {
+    if name.starts_with("http") {
+        return Vec::new();
+    }
     let folded = fold(name);
     let conference = folded.match_indices("conference").find(|(at, word)| {
         folded[at + word.len()..].starts_with([':', '.']) && !folded[..*at].ends_with(char::is_alphanumeric)
@@ -90,15 +93,20 @@ pub(crate) fn is_preprint_server(journal: &[String]) -> bool {
 
 /// Returns `true` for a DOI that a server for preprints registered.
 pub(crate) fn is_preprint_doi(doi: &str) -> bool {
-    const PREFIXES: [&str; 6] = [
+    const PREFIXES: [&str; 10] = [
         "10.2139/ssrn",
+        "10.2196/preprints",
         "10.20944/preprints",
         "10.21203/rs.",
         "10.26434/chemrxiv",
         "10.31234/",
+        "10.36227/techrxiv",
         "10.48550/arxiv",
+        "10.64898/",
+        "10.7287/peerj.preprints",
     ];
     PREFIXES.iter().any(|prefix| doi.starts_with(prefix))
+        || doi.contains("/osf.io/")
         // The publisher of bioRxiv and medRxiv also has journals, whose DOIs begin with letters.
         || doi.strip_prefix("10.1101/").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
@@ -127,65 +135,9 @@ pub(crate) fn doi(text: &str) -> String {
     let doi = doi.trim_end_matches(['.', ',', ';', ')', ']']);
     // The DOIs of registrations in ISRCTN contain the number of the trial, which other registers also state.
     let doi = doi.strip_prefix("10.1186/").filter(|number| number.starts_with("isrctn")).unwrap_or(doi);
+    // CENTRAL gives its own DOI to the records of other databases.
+    let doi = if doi.starts_with("10.1002/central/") { "" } else { doi };
     start(doi, MAX_LETTERS).to_owned()
-}
-
-/// The tags that hold the number of a registered trial.
-const REGISTRATION_TAGS: [&str; 9] = [
-    "TrialID",
-    "Trial ID",
-    "trial_id",
-    "NCT Number",
-    "NCT ID",
-    "EudraCT Number",
-    "ISRCTN",
-    "Trial number",
-    "ctNumber",
-];
-/// The beginnings of the numbers of registers, which distinguish them from other accession numbers and in links.
-const REGISTERS: [&str; 5] = ["nct0", "isrctn", "euctr", "actrn", "drks0"];
-/// The maximum number of letters of the number of a trial.
-const MAX_NUMBER: usize = 40;
-
-/// The number of a registered trial, in lower case: letters and digits only. Empty if the record is not a
-/// registration.
-pub(crate) fn registration(reference: &Reference) -> String {
-    let tagged = REGISTRATION_TAGS.iter().filter_map(|tag| reference.extra.get(*tag)?.first());
-    let accession = reference.extra.get("AN").and_then(|values| values.first());
-    let by_link = reference.url.as_deref().and_then(|url| {
-        let is_register = ["clinicaltrials.gov/", "isrctn.com/"].iter().any(|host| url.contains(host));
-        url.rsplit('/').next().filter(|_| is_register)
-    });
-    let is_known = |number: &String| REGISTERS.iter().any(|start| number.starts_with(start));
-    let plain = |number: &str| -> String {
-        let letters = number.chars().filter(char::is_ascii_alphanumeric).take(MAX_NUMBER);
-        letters.collect::<String>().to_ascii_lowercase()
-    };
-    let tagged = tagged.map(|number| european(number).unwrap_or_else(|| plain(number)));
-    let tagged = tagged.into_iter().find(|number| number.len() > 4);
-    let other = accession.map(String::as_str).into_iter().chain(by_link).map(plain).find(is_known);
-    tagged.or(other).unwrap_or_default()
-}
-
-/// The number of a European trial, without its country or version: `EUCTR2004-001234-12-GB`, `2024-501234-12-00`.
-fn european(number: &str) -> Option<String> {
-    let start = ["EUCTR", "CTIS"].iter().find_map(|register| number.strip_prefix(register)).unwrap_or(number);
-    let mut parts = start.split('-');
-    let digits: String = [4, 6, 2]
-        .iter()
-        .map(|length| {
-            parts
-                .next()
-                .filter(|part| part.len() == *length && part.bytes().all(|byte| byte.is_ascii_digit()))
-        })
-        .collect::<Option<Vec<&str>>>()?
-        .concat();
-    Some(format!("euctr{digits}"))
-}
-
-/// Returns `true` for the number of a registered trial, which takes the place of a DOI.
-pub(crate) fn is_registration(doi: &str) -> bool {
-    !doi.is_empty() && !doi.starts_with("10.")
 }
 
 /// Removes the version from a DOI: DOIs of Cochrane reviews end in `.pub2`, `.pub3`.

@@ -6,7 +6,8 @@
 
 use crate::comparison::{Comparison, Match, TitleMatch, are_nearby, numbers_differ};
 use crate::fields::Fields;
-use crate::place::{is_registration, without_version};
+use crate::kind::{are_other_trials, is_registration};
+use crate::place::without_version;
 use crate::reason::{Reason, Tier};
 
 use Tier::{Certain, Likely, Possible};
@@ -19,6 +20,9 @@ pub fn compare(a: &Fields, b: &Fields) -> Option<(Tier, Reason)> {
     if alike.doi.agrees() && is_registration(a.doi()) {
         return Some((Certain, Reason::Number));
     }
+    if are_other_trials(a.doi(), b.doi()) {
+        return None;
+    }
     if let Some(reason) = veto(a, b, &alike) {
         let is_worth_a_look =
             (alike.titles.similarity() >= 0.9 || alike.doi.agrees()) && !alike.author.differs();
@@ -27,7 +31,7 @@ pub fn compare(a: &Fields, b: &Fields) -> Option<(Tier, Reason)> {
     if alike.pmid.agrees() {
         return Some(by_pmid(&alike));
     }
-    if alike.same_number && is_confirmed(&alike) {
+    if (alike.same_number && is_confirmed(&alike)) || (alike.same_pmcid && is_confirmed_article(&alike)) {
         return Some((Certain, Reason::Number));
     }
     if alike.doi.agrees() {
@@ -79,6 +83,13 @@ fn by_pmid(alike: &Comparison) -> (Tier, Reason) {
 /// articles.
 fn is_confirmed(alike: &Comparison) -> bool {
     alike.titles == TitleMatch::Missing || alike.titles.similarity() >= 0.5 || alike.author.agrees()
+}
+
+/// Returns `true` if title or page confirm an equal number in PubMed Central, which has one number for all abstracts of a
+/// supplement.
+fn is_confirmed_article(alike: &Comparison) -> bool {
+    is_confirmed(alike)
+        && (alike.titles.similarity() >= 0.5 || alike.titles == TitleMatch::Missing || alike.page.agrees())
 }
 
 /// The DOIs agree. All abstracts of a supplement may share the supplement's DOI.
@@ -301,6 +312,7 @@ fn by_place(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 5] {
                 && soon
                 && same_doi
                 && !alike.one_is_preprint
+                && !alike.other_kind
                 && !alike.other_issue
                 && ![page, volume, journal].iter().any(|value| value.differs()),
             Likely,

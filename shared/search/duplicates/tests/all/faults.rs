@@ -131,3 +131,61 @@ fn abstracts_of_a_supplement_with_one_doi_are_not_grouped() {
         "t=Oral zinc for the prevention of common colds in school children: results after 12 months";
     assert_tiers(&[((&article, "p=1-9", subtitle), Certain)]);
 }
+
+/// CENTRAL writes links as journals, and registers as authors.
+#[test]
+fn registrations_are_compared_by_their_numbers() {
+    let both = "t=A Study of Semaglutide in Participants With Type 2 Diabetes;y=2018";
+    let central = "a=Nct;j=https://clinicaltrials.gov/show/NCT03548935;d=10.1002/central/CN-01592312";
+    let who = "j=http://www.who.int/trialsearch/Trial2.aspx?TrialID=";
+    for (one, other) in [
+        ("a=Nct;j=https://clinicaltrials.gov/show/NCT03548987".to_owned(), central.to_owned()),
+        (format!("{who}ChiCTR1900021234"), format!("{who}ChiCTR1900025678")),
+        (format!("{who}IRCT20190101042123N1"), format!("{who}IRCT20190101042123N2")),
+    ] {
+        assert_eq!(tier((both, &one, &other)), None, "{one} and {other}");
+    }
+    assert_tiers(&[
+        ((both, central, "a=NCT03548935;j=https://clinicaltrials.gov/ct2/show/NCT03548935"), Certain),
+        ((both, central, "a=Novo Nordisk;u=https://clinicaltrials.gov/study/NCT03548935"), Certain),
+        ((both, central, "t=Zinc for Kids With Colds;x=NCT03548935"), Certain),
+        ((both, &format!("{who}JPRN-UMIN000012345"), "x=UMIN000012345"), Certain),
+        ((both, &format!("{who}EUCTR2015-001234-12-DE"), "x=2015-001234-12"), Certain),
+    ]);
+}
+
+#[test]
+fn identifiers_of_several_works_are_no_proof() {
+    let trial = "x=NCT01234567;a=Smith, J";
+    assert_at_most_possible(&[
+        (
+            trial,
+            "t=Zinc for colds: design and rationale;j=Trials",
+            "t=Five-year mortality of children;j=Lancet",
+        ),
+        (
+            "a=Smith, J;j=J Gen Intern Med;v=32;c=PMC5688884",
+            "t=Teaching bedside ultrasound to residents;p=S83",
+            "t=Loneliness and hospital readmission;p=S412",
+        ),
+    ]);
+    assert_tiers(&[((ZINC, "c=PMC5688884;y=2013", "c=PMC5688884;j=Nature"), Certain)]);
+}
+
+#[test]
+fn other_kinds_of_work_are_possible() {
+    let article = "v=103;i=2;p=120-128";
+    for other in [
+        "j=;k=Thesis/Dissertation",
+        "j=;k=Data File",
+        "j=;d=10.5061/dryad.1",
+        "j=;k=Report",
+        "j=;u=https://clinicaltrials.gov/study/NCT03548935",
+        "j=;d=10.31219/osf.io/abcde",
+        "j=;d=10.2196/preprints.123",
+        "j=;d=10.64898/2026.01.01.1",
+    ] {
+        assert_at_most_possible(&[(ZINC, article, other), (&format!("{ZINC};s=colds"), article, other)]);
+    }
+    assert_tiers(&[((&format!("{ZINC};j=;k=Thesis/Dissertation"), "", "y=2014"), Likely)]);
+}

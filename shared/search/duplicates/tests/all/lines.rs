@@ -43,7 +43,12 @@ fn assert_plain(both: &str, second: &str, expected: Option<(Tier, Reason)>) {
     Possible,
     Reason::PmidAlone
 )]
-#[case::registration("d=;m=;x=NCT00000001", "t=Une etude de la vitamine;a=Smith, J", Certain, Reason::Number)]
+#[case::registration(
+    "d=;m=;j=;v=;p=;x=NCT00000001",
+    "t=Une etude de la vitamine;a=Smith, J",
+    Certain,
+    Reason::Number
+)]
 #[case::number_and_title("d=;m=;w=WOS:1", "a=;y=1999;p=1;v=1", Certain, Reason::Number)]
 #[case::number_and_doi("m=;w=WOS:1", "t=Something else;a=Smith, J", Possible, Reason::Doi)]
 #[case::doi_and_title("m=", "p=;v=;y=2007", Certain, Reason::DoiTitle)]

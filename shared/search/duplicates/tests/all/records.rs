@@ -4,7 +4,8 @@ use duplicates::Fields;
 use references::Reference;
 
 /// Creates a record from `name=value` pairs: `t` title, `a` authors, `y` year, `j` journal, `v` volume, `i` issue, `p`
-/// pages, `d` DOI, `m` PubMed identifier, `s` abstract, `n` ISSN, `x` number of a registered trial. A later value
+/// pages, `d` DOI, `m` PubMed identifier, `c` number in PubMed Central, `w` number in Web of Science, `s`
+/// abstract, `n` ISSN, `x` number of a registered trial, `k` kind of work, `u` link. A later value
 /// replaces an earlier one, and an empty value removes it.
 pub(crate) fn record(said: &str) -> Fields {
     let mut reference = Reference::default();
@@ -25,6 +26,9 @@ pub(crate) fn record(said: &str) -> Fields {
             "d" => reference.doi = text,
             "m" => reference.pmid = text,
             "w" => reference.wos_id = text,
+            "c" => reference.pmcid = text,
+            "k" => reference.r#type = text,
+            "u" => reference.url = text,
             // Long enough to be compared, and different for each value.
             "s" => reference.r#abstract = text.map(|text| format!("{text} ").repeat(80)),
             "x" => reference.extra = [("TrialID".to_owned(), text.into_iter().collect())].into(),
