@@ -90,7 +90,23 @@ fn decode_keyed(stored: &Document) -> Result<StudyKeys, String> {
 /// Returns the projection of the fields that identify a study.
 fn identity_fields() -> Document {
     let of_reference = [
-        "title", "authors", "year", "journal", "volume", "issue", "pages", "doi", "pmid", "abstract", "extra",
+        "title",
+        "authors",
+        "year",
+        "journal",
+        "volume",
+        "issue",
+        "pages",
+        "doi",
+        "pmid",
+        "pmcid",
+        "embase_id",
+        "wos_id",
+        "trial_ids",
+        "abstract",
+        "url",
+        "type",
+        "extra",
     ];
     let mut fields = doc! { RECORD: 1, format!("{DUPLICATE}.record"): 1 };
     fields.extend(of_reference.map(|field| (format!("{REFERENCE}.{field}"), Bson::Int32(1))));
