@@ -95,6 +95,12 @@ pub(crate) struct Comparison {
     pub(crate) other_issue: bool,
     /// Only one has a volume, an issue or a page.
     pub(crate) one_is_unplaced: bool,
+    /// The page is that of a Cochrane review, which is the same in each version.
+    pub(crate) has_versions: bool,
+    /// Only one title names its work a protocol or a summary.
+    pub(crate) other_label: bool,
+    /// One is an abstract of a meeting, and the other an article.
+    pub(crate) abstract_and_article: bool,
     /// They are works of different kinds, such as a thesis and an article.
     pub(crate) other_kind: bool,
     /// One is a preprint, and the other is not known to be one.
@@ -113,13 +119,14 @@ impl Comparison {
             (Some(one), Some(other)) => Match::from_equality(one == other),
             _ => Match::Unknown,
         };
-        let page = pages(a.page(), b.page());
+        let page = pages(a, b);
+        let author = authors(a, b);
         Self {
             titles,
             near: similarity >= 0.9 && !are_companions(a, b, titles),
             translated: a.is_foreign() != b.is_foreign() || a.has_other_script(b),
             long: a.is_long() && b.is_long(),
-            author: authors(a, b),
+            author,
             journal: journals(a, b),
             volume: Match::text(a.volume(), b.volume()),
             issue: Match::text(a.issue(), b.issue()),
@@ -131,8 +138,11 @@ impl Comparison {
             summary,
             same_journal: have_same_journal(a, b),
             years: a.year().zip(b.year()).map(|(one, other)| one.abs_diff(other)),
-            other_issue: have_other_issue(a.issue(), b.issue()),
+            other_issue: have_other_issue(a, b, author),
             one_is_unplaced: a.has_place() != b.has_place(),
+            has_versions: page.agrees() && has_number_of_versions(a),
+            other_label: !page.agrees() && have_other_label(a, b),
+            abstract_and_article: are_abstract_and_article(a, b),
             other_kind: !page.agrees() && have_other_kind(a, b),
             one_is_preprint: a.is_preprint() != b.is_preprint(),
             same_large_page: page.agrees() && has_large_page(a) && has_large_page(b),
@@ -148,8 +158,15 @@ impl Comparison {
     pub(crate) fn is_other_edition(&self) -> bool {
         let years = self.years.unwrap_or_default();
         let is_online_first = self.one_is_unplaced && years <= 1;
-        let is_other_year = years > 0 && !self.volume.agrees() && !is_online_first;
-        self.other_issue || is_other_year || self.one_is_preprint || self.other_kind
+        let is_other_year = years > 0
+            && (self.has_versions || !self.volume.agrees())
+            && (self.has_versions || !is_online_first);
+        self.other_issue
+            || is_other_year
+            || self.other_label
+            || self.abstract_and_article
+            || self.one_is_preprint
+            || self.other_kind
     }
 
     /// Returns `true` if the titles may be those of one work: they are similar, or one is a translation. The titles of
@@ -189,36 +206,78 @@ fn have_other_kind(a: &Fields, b: &Fields) -> bool {
 }
 
 /// Compares first pages. Some databases omit the letter before a number: `S25` and `25`.
-fn pages(one: &str, other: &str) -> Match {
-    let number = |page: &str| page.trim_start_matches(|c: char| c.is_ascii_lowercase()).len();
-    let is_shortened = |short: &str, long: &str| {
-        number(short) == short.len()
-            && short.len() > 1
-            && long.len() - short.len() <= 1
-            && long.ends_with(short)
-    };
+fn pages(a: &Fields, b: &Fields) -> Match {
+    let (one, other) = (a.page(), b.page());
+    let (short, long) = if one.len() <= other.len() { (a, b) } else { (b, a) };
     match Match::text(one, other) {
-        Match::Differ
-            if one.len() < other.len() && is_shortened(one, other) && number(other) == one.len() =>
-        {
-            Match::Agree
-        }
-        Match::Differ
-            if other.len() < one.len() && is_shortened(other, one) && number(one) == other.len() =>
-        {
-            Match::Agree
-        }
+        Match::Differ if is_without_letter(short, long) => Match::Agree,
+        Match::Differ if is_article_number(a, b) || is_article_number(b, a) => Match::Unknown,
         compared => compared,
     }
 }
 
-/// Returns `true` for different issues of a volume. Larger numbers are ignored: they count the issues of all volumes,
-/// whose pages are mostly counted by volume, or the records of a file.
-fn have_other_issue(one: &str, other: &str) -> bool {
+/// Returns `true` for the same page with and without its letter. Several works begin on one-digit pages, so the last
+/// pages have to agree as well.
+fn is_without_letter(short: &Fields, long: &Fields) -> bool {
+    fn number(page: &str) -> &str {
+        page.trim_start_matches(|c: char| c.is_ascii_lowercase())
+    }
+    let (page, other) = (short.page(), long.page());
+    let same_end = !short.last_page().is_empty() && number(short.last_page()) == number(long.last_page());
+    number(page) == page
+        && number(other) == page
+        && other.len() - page.len() == 1
+        && (page.len() > 1 || same_end)
+}
+
+/// Returns `true` if one record has the number of an article, and the other counts its pages from 1.
+fn is_article_number(one: &Fields, other: &Fields) -> bool {
+    let page = one.page();
+    let is_number =
+        page.starts_with('e') || page.len() >= 5 && page.bytes().all(|byte| byte.is_ascii_digit());
+    is_number && !one.has_page_range() && other.page() == "1" && other.has_page_range()
+}
+
+/// Returns `true` for different issues of a volume. Larger numbers are ignored within a volume or for the same author:
+/// they count the issues of all volumes, whose pages are mostly counted by volume, or the records of a file.
+fn have_other_issue(a: &Fields, b: &Fields, author: Match) -> bool {
     /// The number of issues of a weekly journal in a year.
     const MAX_ISSUE: u32 = 53;
-    let issue = |number: &str| number.parse::<u32>().ok().filter(|number| *number <= MAX_ISSUE);
-    issue(one).zip(issue(other)).is_some_and(|(one, other)| one != other)
+    let is_known = author.agrees() || Match::text(a.volume(), b.volume()).agrees();
+    let issue = |record: &Fields| {
+        record.issue().parse::<u32>().ok().filter(|number| *number <= MAX_ISSUE || !is_known)
+    };
+    issue(a).zip(issue(b)).is_some_and(|(one, other)| one != other) || have_other_parts(a, b)
+}
+
+/// Returns `true` if the issues have different parts of one kind: two seasons, months, supplements or letters.
+fn have_other_parts(a: &Fields, b: &Fields) -> bool {
+    let is_other =
+        |one: &String, other: &String| one != other && one.split(' ').next() == other.split(' ').next();
+    a.issue_parts().iter().any(|one| b.issue_parts().iter().any(|other| is_other(one, other)))
+}
+
+/// Returns `true` if one is an abstract of a meeting, and the other an article of several pages elsewhere.
+pub(crate) fn are_abstract_and_article(a: &Fields, b: &Fields) -> bool {
+    let is_article = |record: &Fields| !record.is_meeting_abstract() && record.has_several_pages();
+    let is_pair = |one: &Fields, other: &Fields| one.is_meeting_abstract() && is_article(other);
+    (is_pair(a, b) || is_pair(b, a)) && !pages(a, b).agrees()
+}
+
+/// Returns `true` if only one title names its work a protocol or a summary.
+fn have_other_label(a: &Fields, b: &Fields) -> bool {
+    let has = |record: &Fields, word: &str| record.title().iter().any(|other| other == word);
+    let labels = |record: &Fields| {
+        let is_protocol = has(record, "protocol") || has(record, "rationale") && has(record, "design");
+        (is_protocol, has(record, "executive") && has(record, "summary"))
+    };
+    labels(a) != labels(b)
+}
+
+/// Returns `true` for the pages of Cochrane reviews, protocols and editorials, whose number is the same in each version.
+fn has_number_of_versions(record: &Fields) -> bool {
+    let digits = ["cd", "mr", "me", "ed"].iter().find_map(|letters| record.page().strip_prefix(letters));
+    digits.is_some_and(|digits| digits.len() >= 3)
 }
 
 /// Returns `true` for a first page that is a plain number of at least three digits.
@@ -394,13 +453,19 @@ fn abbreviates(short: &[String], long: &[String]) -> bool {
 /// Returns `true` if a word abbreviates another: by its beginning, its first and last letter, or some of its letters in
 /// order.
 fn is_abbreviation_of(short: &str, word: &str) -> bool {
+    /// The number of letters of the longest usual contractions, such as `Dtsch` and `Wschr`.
+    const MAX_CONTRACTION: usize = 6;
     let mut letters = word.chars();
     let mut is_among = |letter: char| letters.any(|other| other == letter);
+    let (few, many) = (short.chars().count(), word.chars().count());
+    let is_contraction = 5 * few <= 3 * many && short.chars().next_back() == word.chars().next_back();
     short.starts_with(word)
         || word.starts_with(short)
-        || short.chars().count() > 2
+        || few > 2
             && short.chars().next() == word.chars().next()
-            && (short.chars().next_back() == word.chars().next_back() || short.chars().all(&mut is_among))
+            // Longer words are other words, such as `neurology` in `neuroradiology`, or spellings.
+            && (few <= MAX_CONTRACTION || few + 1 >= many)
+            && (is_contraction || short.chars().all(&mut is_among))
 }
 
 fn are_initials(short: &[String], long: &[String]) -> bool {

@@ -71,6 +71,11 @@ struct StoredFields {
     volume: String,
     #[serde(rename = "i", skip_serializing_if = "String::is_empty")]
     issue: String,
+    /// The season, month, part, supplement or letter of the issue.
+    #[serde(rename = "q", skip_serializing_if = "Vec::is_empty")]
+    issue_parts: Vec<String>,
+    #[serde(rename = "b", skip_serializing_if = "is_false")]
+    is_meeting_abstract: bool,
     #[serde(rename = "p", skip_serializing_if = "String::is_empty")]
     page: String,
     #[serde(rename = "e", skip_serializing_if = "String::is_empty")]
@@ -163,6 +168,8 @@ impl Fields {
             issns: issns.into_iter().take(MAX_ISSNS).collect(),
             volume: place::number(text(&reference.volume)),
             issue: place::number(text(&reference.issue)),
+            issue_parts: place::issue_parts(text(&reference.issue)),
+            is_meeting_abstract: place::is_meeting_abstract(reference),
             page: place::first_page(pages),
             last_page: place::last_page(pages),
             doi,
@@ -192,7 +199,8 @@ impl Fields {
             stored.journal.join(" "),
             stored.issns.join(" "),
             [&stored.volume, &stored.issue, &stored.page, &stored.last_page].map(String::as_str).join(" "),
-            format!("{} {:?}", stored.doi, stored.kind),
+            format!("{} {:?} {}", stored.doi, stored.kind, stored.is_meeting_abstract),
+            stored.issue_parts.join(","),
             stored.pmid.clone(),
             stored.accessions.join(" "),
             number(stored.summary.map(|summary| summary.to_string())),
@@ -260,6 +268,27 @@ impl Fields {
 
     pub(crate) fn issue(&self) -> &str {
         &self.stored.issue
+    }
+
+    pub(crate) fn issue_parts(&self) -> &[String] {
+        &self.stored.issue_parts
+    }
+
+    /// Returns `true` if both records are in the same issue, or lack one.
+    pub(crate) fn has_issue_of(&self, other: &Self) -> bool {
+        self.issue() == other.issue() && self.issue_parts() == other.issue_parts()
+    }
+
+    pub(crate) fn is_meeting_abstract(&self) -> bool {
+        self.stored.is_meeting_abstract
+    }
+
+    /// Returns `true` if the work is known to extend over more than two pages.
+    pub(crate) fn has_several_pages(&self) -> bool {
+        let number =
+            |page: &str| page.trim_start_matches(|c: char| c.is_ascii_lowercase()).parse::<u64>().ok();
+        let range = number(self.page()).zip(number(self.last_page()));
+        range.is_some_and(|(first, last)| last >= first.saturating_add(2))
     }
 
     pub(crate) fn page(&self) -> &str {

@@ -18,8 +18,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use self::marking::Marking;
 pub use self::model::{Edge, Mark, Member, ReviewerDecision, Verdict};
 use self::nodes::Nodes;
-use crate::comparison::{Match, journals};
+use crate::comparison::{Match, are_abstract_and_article, journals};
 use crate::fields::{Content, Fields};
+use crate::kind::are_other_trials;
+use crate::place::without_version;
 use crate::reason::Tier;
 
 /// Returns the mark of each member, or `None` for members to keep.
@@ -149,7 +151,17 @@ impl<'a> Groups<'a> {
 /// Returns `true` if two records must not be joined, even through a chain of others.
 fn conflict(a: &Fields, b: &Fields) -> bool {
     let differ = |one: &str, other: &str| !one.is_empty() && !other.is_empty() && one != other;
-    differ(a.pmid(), b.pmid())
-        || a.is_notice() != b.is_notice()
-        || differ(a.page(), b.page()) && journals(a, b) == Match::Differ
+    let other_page = differ(a.page(), b.page());
+    if other_page && journals(a, b) == Match::Differ || differ(a.pmid(), b.pmid()) {
+        return true;
+    }
+    // Without another PubMed identifier, the same one outweighs the title.
+    let same_pmid = !a.pmid().is_empty() && a.pmid() == b.pmid() && !other_page;
+    !same_pmid
+        && (a.is_notice() != b.is_notice()
+            || a.is_reply() != b.is_reply()
+            || are_other_trials(a.doi(), b.doi())
+            || are_abstract_and_article(a, b)
+            || differ(a.doi(), b.doi())
+                && (other_page || without_version(a.doi()) == without_version(b.doi())))
 }

@@ -1,8 +1,9 @@
 //! Parses where a work appeared: pages, journal, identifiers.
 
 use percent_encoding::percent_decode_str;
+use references::Reference;
 
-use crate::text::{first_number, fold, significant_words, start, without_zeros};
+use crate::text::{first_number, fold, significant_words, start, without_zeros, words};
 
 /// The maximum number of letters of a journal's name or a DOI that are compared.
 const MAX_LETTERS: usize = 200;
@@ -58,8 +59,9 @@ fn without_lead(text: &str) -> &str {
     let lead = LEADS.iter().find_map(|lead| text.strip_prefix(lead));
     let Some(rest) = lead.filter(|rest| !rest.starts_with(|c: char| c.is_alphabetic())) else { return text };
     let rest = rest.trim_start_matches(['.', ' ']);
-    let rest = rest.strip_prefix("no").filter(|rest| rest.starts_with(['.', ' '])).unwrap_or(rest);
-    rest.trim_start_matches(['.', ' '])
+    let number = ["no", "id"].iter().find_map(|label| rest.strip_prefix(label));
+    let rest = number.filter(|rest| rest.starts_with(['.', ' ', ':'])).unwrap_or(rest);
+    rest.trim_start_matches(['.', ' ', ':'])
 }
 
 /// Splits off up to four leading letters.
@@ -75,13 +77,19 @@ pub(crate) fn journal(name: &str) -> Vec<String> {
         return Vec::new();
     }
     let folded = fold(name);
-    let conference = folded.match_indices("conference").find(|(at, word)| {
-        folded[at + word.len()..].starts_with([':', '.']) && !folded[..*at].ends_with(char::is_alphanumeric)
-    });
-    let ends = [folded.find('('), folded.find(" = "), folded.find(" : "), conference.map(|(at, _)| at)];
+    let ends = [folded.find('('), folded.find(" = "), folded.find(" : "), conference(&folded)];
     let end = ends.into_iter().flatten().min().unwrap_or(folded.len());
     let words = significant_words(&folded[..end], MAX_LETTERS);
     if words.is_empty() { significant_words(&folded, MAX_LETTERS) } else { words }
+}
+
+/// The position of `Conference:` in a journal's name.
+fn conference(folded: &str) -> Option<usize> {
+    let mut found = folded.match_indices("conference");
+    let found = found.find(|(at, word)| {
+        folded[at + word.len()..].starts_with([':', '.']) && !folded[..*at].ends_with(char::is_alphanumeric)
+    });
+    found.map(|(at, _)| at)
 }
 
 /// Returns `true` for the name of a server for preprints: `medRxiv`, `SSRN Electronic Journal`, `Preprints.org`.
@@ -152,6 +160,73 @@ pub(crate) fn without_version(doi: &str) -> &str {
     }
 }
 
+/// The parts of an issue that are no plain number: season, month, part, supplement and letter, each with its kind. Two
+/// issues differ if they have different parts of one kind.
+pub(crate) fn issue_parts(text: &str) -> Vec<String> {
+    const MAX_ISSUE: usize = 60;
+    const MAX_PARTS: usize = 4;
+    const SEASONS: [&str; 5] = ["spring", "summer", "autumn", "fall", "winter"];
+    // Most issues are plain numbers.
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Vec::new();
+    }
+    let folded = fold(start(text, MAX_ISSUE));
+    let mut named = "";
+    let mut parts: Vec<String> = Vec::new();
+    for word in words(&folded).flat_map(without_digits) {
+        let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
+        let is_month = MONTHS.iter().any(|month| word.starts_with(month));
+        let part = match named {
+            _ if SEASONS.contains(&word) => {
+                format!("season {}", if word == "fall" { "autumn" } else { word })
+            }
+            _ if is_month => format!("month {}", start(word, 3)),
+            "pt" | "part" if is_number || word.len() == 1 => format!("part {}", without_zeros(word)),
+            "s" | "suppl" | "supp" | "supplement" if is_number || word.len() == 1 => {
+                format!("suppl {}", without_zeros(word))
+            }
+            "" if word.len() == 1 && !is_number && word != "s" => format!("letter {word}"),
+            _ => String::new(),
+        };
+        let is_first = |part: &String| {
+            part.split(' ').next().is_some_and(|kind| !parts.iter().any(|known| known.starts_with(kind)))
+        };
+        if !part.is_empty() && is_first(&part) {
+            parts.push(part);
+        }
+        named = if is_number { "" } else { word };
+    }
+    parts.truncate(MAX_PARTS);
+    parts
+}
+
+/// Splits a word between its letters and digits: `s1`, `6a`.
+fn without_digits(word: &str) -> impl Iterator<Item = &str> {
+    let is_digit = word.starts_with(|c: char| c.is_ascii_digit());
+    let at = word.find(|c: char| c.is_ascii_digit() != is_digit).unwrap_or(word.len());
+    let (first, rest) = word.split_at(at);
+    [first, rest].into_iter().filter(|part| !part.is_empty())
+}
+
+/// Returns `true` for an abstract of a meeting, as far as its journal, type, issue or page shows. Articles of a supplement
+/// are not distinguished from these.
+pub(crate) fn is_meeting_abstract(reference: &Reference) -> bool {
+    const MAX_TYPE: usize = 200;
+    let stated = |text: &Option<String>| fold(start(text.as_deref().unwrap_or_default(), MAX_TYPE));
+    let is_meeting = |text: &str| text.contains("conference") || text.contains("meeting");
+    let kinds = reference.extra.get("M3").into_iter().flatten();
+    let issue = stated(&reference.issue);
+    let page = first_page(reference.pages.as_deref().unwrap_or_default());
+    let is_lettered = page.starts_with(['s', 'a']) && page[1..].bytes().all(|byte| byte.is_ascii_digit());
+    conference(&stated(&reference.journal)).is_some()
+        || is_meeting(&stated(&reference.r#type))
+        || kinds.into_iter().any(|kind| is_meeting(&fold(start(kind, MAX_TYPE))))
+        || issue.contains("suppl")
+        || is_meeting(&issue)
+        || issue.strip_prefix('s').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        || is_lettered
+}
+
 /// Extracts a PubMed identifier or another number. Empty if there is none.
 pub(crate) fn number(text: &str) -> String {
     // Most values consist of digits only, which need no normalization.
@@ -198,6 +273,7 @@ mod tests {
             ("e43268", "e43268", ""),
             ("S12 - S19", "s12", "s19"),
             ("Article no. 17", "17", ""),
+            ("Article ID 123456", "123456", ""),
             ("21-Aug", "", ""),
             ("Aug-21", "", ""),
             ("no pagination", "", ""),
@@ -207,6 +283,24 @@ mod tests {
             ("", "", ""),
         ] {
             assert_eq!((first_page(pages).as_str(), last_page(pages).as_str()), (first, last), "{pages}");
+        }
+    }
+
+    #[test]
+    fn issues_have_parts_of_several_kinds() {
+        for (issue, parts) in [
+            ("12", ""),
+            ("Spring", "season spring"),
+            ("Fall 2", "season autumn"),
+            ("Jan-Feb", "month jan"),
+            ("6 Pt 1", "part 1"),
+            ("Suppl A", "suppl a"),
+            ("S1", "suppl 1"),
+            ("15 SUPPL. 1", "suppl 1"),
+            ("3 Suppl", ""),
+            ("6A", "letter a"),
+        ] {
+            assert_eq!(issue_parts(issue).join(", "), parts, "{issue}");
         }
     }
 

@@ -157,6 +157,8 @@ fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 13] {
         && page.agrees()
         && !author.differs()
         && (volume.agrees() || journal.agrees() || alike.years.is_some_and(|years| years <= 1));
+    // Sister journals do not have the same work on the same pages.
+    let same_place = volume.agrees() && author.agrees() && a.has_page_range() && have_same_range(a, b, page);
     let other_edition = alike.is_other_edition();
     let by_year = near
         && author.agrees()
@@ -179,17 +181,19 @@ fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 13] {
                     || volume.differs()
                     || other_edition
                     || !same_doi
-                    || !(volume.agrees() || same_journal)),
+                    || !(same_journal || (volume.agrees() && journal.is_unknown()))),
             Possible,
             Reason::TitlePage,
         ),
         // A series has the same page in many issues, and sister journals print the same article.
         (
-            page_fits && (other_edition || (journal.differs() && volume.differs())) && !alike.same_large_page,
+            page_fits
+                && (other_edition || (journal.differs() && volume.differs()))
+                && !(alike.same_large_page && author.agrees()),
             Possible,
             Reason::TitlePage,
         ),
-        (page_fits && !long && !is_same_issue(alike), Likely, Reason::TitlePage),
+        (page_fits && !long && !(is_same_issue(alike) && a.has_issue_of(b)), Likely, Reason::TitlePage),
         (
             page_fits
                 && (!same_doi
@@ -197,12 +201,12 @@ fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 13] {
                     || journal.differs()
                     || alike.other_issue
                     || alike.is_shared_by_two()
-                    || (!volume.agrees() && !same_journal && !journal.is_unknown())),
+                    || (!same_journal && !journal.is_unknown() && !same_place)),
             Likely,
             Reason::TitlePage,
         ),
         (page_fits, Certain, Reason::TitlePage),
-        (by_year && similarity >= 0.97 && long && journal.agrees(), Certain, Reason::TitleYearAuthor),
+        (by_year && similarity >= 0.97 && long && same_journal, Certain, Reason::TitleYearAuthor),
         (by_year, Likely, Reason::TitleYearAuthor),
         (
             near && long
@@ -252,6 +256,7 @@ fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 13] {
                 && a.title().len() >= 3
                 && same_doi
                 && same_year
+                && !other_edition
                 && author.is_unknown()
                 && journal.agrees()
                 && volume.agrees()
@@ -261,6 +266,11 @@ fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 13] {
             Reason::TitleJournalVolume,
         ),
     ]
+}
+
+/// Returns `true` if both begin and end on the same pages.
+fn have_same_range(a: &Fields, b: &Fields, page: Match) -> bool {
+    page.agrees() && !a.last_page().is_empty() && a.last_page() == b.last_page()
 }
 
 /// Returns `true` if no known field contradicts that both records are in the same issue.
@@ -283,7 +293,7 @@ fn by_place(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 5] {
     let similarity = alike.titles.similarity();
     let placed =
         page.agrees() && volume.agrees() && same_doi && (!alike.other_issue || alike.same_large_page);
-    let same_range = page.agrees() && !a.last_page().is_empty() && a.last_page() == b.last_page();
+    let same_range = have_same_range(a, b, page);
     let alone = (summary.agrees() || !alike.shared_page) && (same_range || !alike.has_companion_titles());
     [
         (

@@ -130,9 +130,7 @@ impl Title {
         let first: Vec<&str> = words(folded).take(5).collect();
         let is_reply =
             |words: &[&str]| REPLIES.iter().chain(&EDITORIAL_REPLIES).any(|reply| words.starts_with(reply));
-        // `Title of the article: Correction`
-        let last = title.rsplit_once([':', '(', '[']).or_else(|| title.rsplit_once(" - "));
-        let last = fold(last.map_or("", |(_, last)| last));
+        let last = fold(last_part(title));
         let last: Vec<&str> = words(&last).take(MAX_LABEL + 1).collect();
         let is_label = !last.is_empty() && last.len() <= MAX_LABEL;
         Self {
@@ -142,6 +140,17 @@ impl Title {
             words: significant_words(folded, MAX_LETTERS),
         }
     }
+}
+
+/// The part of a title that may be a label: `Title of the article: Correction`, `Title of the article. Reply`, `Title of
+/// the article REPLY`. Empty if there is none.
+fn last_part(title: &str) -> &str {
+    let title = title.trim_end_matches(|c: char| !c.is_alphanumeric() && !matches!(c, ')' | ']'));
+    let separators = [":", "(", "[", " - ", ". "];
+    let ends = separators.iter().filter_map(|separator| Some(title.rfind(separator)? + separator.len()));
+    let capitals = title.strip_suffix(" REPLY").filter(|rest| rest.contains(char::is_lowercase));
+    let start = ends.max().or_else(|| capitals.map(str::len));
+    start.max(capitals.map(str::len)).map_or("", |start| &title[start..])
 }
 
 fn is_notice(first: &[&str]) -> bool {

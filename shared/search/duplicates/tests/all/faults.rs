@@ -189,3 +189,101 @@ fn other_kinds_of_work_are_possible() {
     }
     assert_tiers(&[((&format!("{ZINC};j=;k=Thesis/Dissertation"), "", "y=2014"), Likely)]);
 }
+
+#[test]
+fn front_matter_of_two_issues_is_possible() {
+    let both = "t=Editorial;a=Roe, A;y=2010;j=Journal of Nursing Practice;v=12";
+    for (one, other) in [
+        ("i=Spring", "i=Fall"),
+        ("i=Jan-Feb", "i=Mar-Apr"),
+        ("i=Suppl A", "i=Suppl B"),
+        ("i=6 Pt 1", "i=6 Pt 2"),
+        ("i=S1", "i=Supplement 2"),
+        ("i=6A", "i=6B"),
+    ] {
+        let anonymous = format!("{both};a=");
+        let long = format!("{both};p=1-2;t=Calendar of events and upcoming scientific meetings");
+        let pairs = [format!("{both};p=1-2"), both.to_owned(), long, anonymous];
+        pairs.iter().for_each(|both| assert_at_most_possible(&[(both, one, other)]));
+    }
+    let both = format!("{both};p=1-2");
+    assert_tiers(&[((&both, "i=Spring", "i=spring"), Certain), ((&both, "i=Spring", ""), Likely)]);
+}
+
+/// Some weekly journals have no volume, or count their issues as volumes.
+#[test]
+fn issues_place_works_without_a_volume() {
+    let both = "t=Multiple drugs: Stevens-Johnson syndrome: case report;j=Reactions Weekly;y=2017";
+    assert_at_most_possible(&[
+        (both, "i=1640;p=212", "i=1651;p=212"),
+        (both, "i=1640;p=21", "i=1651;p=21"),
+        (both, "i=1640;p=21;d=10.1007/a", "i=1651;p=21;d=10.1007/b"),
+        (both, "v=1640;i=1640;p=21", "v=1651;i=1651;p=21"),
+    ]);
+    assert_tiers(&[((both, "i=1640;p=21", "i=1640;p=21"), Certain)]);
+}
+
+#[test]
+fn sister_journals_are_never_certain() {
+    let guideline = "t=Global practice guidelines of the societies of hypertension;a=Unger, T;y=2020";
+    for (one, other) in [
+        ("j=Hypertension", "j=Journal of Hypertension"),
+        ("j=Circulation", "j=Circulation: Heart Failure"),
+        ("j=Annals of Hematology", "j=Annals of Hepatology"),
+        ("j=Nature Reviews Neurology;v=9;p=67", "j=Nature Reviews Nephrology;v=9;p=67"),
+        ("j=Journal of Neurology", "j=Journal of Neuroradiology"),
+    ] {
+        assert!(tier((guideline, one, other)) <= Some(Likely), "{one} and {other}");
+        assert_at_most_possible(&[("t=In brief;y=2020;v=9;i=2;p=67;a=Roe, A", one, other)]);
+    }
+    for (one, other) in [("j=J Neurol", "j=Journal of Neurology"), ("j=Paediatrics", "j=Pediatrics")] {
+        assert_tiers(&[((guideline, one, other), Certain)]);
+    }
+    // No two journals have a work on the same pages of the same volume.
+    let place = format!("{guideline};v=9;p=67-89");
+    assert_tiers(&[((&place, "j=Hypertension", "j=Hypertension Research"), Certain)]);
+}
+
+#[test]
+fn abstract_of_a_meeting_is_no_article() {
+    let article = "j=Blood;v=132;i=5;p=500-510";
+    for other in [
+        "j=Blood. Conference: 60th Annual Meeting",
+        "j=Blood;k=Conference Proceeding",
+        "j=Blood;v=132;i=Supplement 1",
+        "j=Blood;v=132;i=5 SUPPL. 1;p=S44-S45",
+        "j=Blood;v=132;p=A44",
+    ] {
+        assert_at_most_possible(&[(ZINC, article, other)]);
+        // Without pages, the article may be the abstract.
+        assert!(tier((ZINC, "j=Blood;v=132", other)) >= Some(Likely), "{other}");
+    }
+}
+
+#[test]
+fn versions_of_a_review_are_possible() {
+    let review =
+        "t=Zinc for the common cold in children;a=Higgins, J;p=CD001364;j=Cochrane Database Syst Rev";
+    assert_at_most_possible(&[
+        (review, "v=4;i=4;y=2015", "v=4;i=4;y=2018"),
+        (review, "v=1;y=2016", "v=1;y=2019;d=10.1002/14651858.CD001364.pub5"),
+    ]);
+    assert_tiers(&[((review, "v=4;i=4;y=2015", "y=2015"), Certain)]);
+}
+
+#[test]
+fn label_of_one_title_is_another_work() {
+    for label in [
+        ": study protocol for a randomised trial",
+        ": design and rationale",
+        ": executive summary",
+        ". Reply",
+        " REPLY",
+    ] {
+        let other = format!("t=Oral zinc for the prevention of common colds in school children{label}");
+        assert_at_most_possible(&[(ZINC, "", &other), (&format!("{ZINC};v=3;i=2"), "p=121", &other)]);
+    }
+    let other = "t=Oral zinc for the prevention of common colds in school children: study protocol";
+    let place = format!("{ZINC};v=3;p=121-130");
+    assert_tiers(&[((&place, "", other), Certain), ((&format!("{ZINC};m=1"), "", other), Certain)]);
+}

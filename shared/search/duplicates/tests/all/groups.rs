@@ -103,6 +103,23 @@ fn conflicting_records_are_never_joined_by_a_third() {
     assert!(found[2].is_some_and(|(_, tier, _)| tier == Tier::Possible) || found[1].is_none(), "{found:?}");
 }
 
+/// The third record has neither a place nor an identifier, and resembles both others.
+#[test]
+fn other_editions_are_never_joined_by_a_third() {
+    let review =
+        "t=Zinc for the common cold in children;a=Higgins, J;j=Cochrane Database Syst Rev;p=CD001364";
+    for (both, one, other) in [
+        (review, "y=2016;d=10.1002/1.CD001364.pub4", "y=2019;d=10.1002/1.CD001364.pub5"),
+        (ZINC, "y=2018;j=Blood;p=S44-S45;d=10.1000/a", "y=2018;j=Blood;p=500-501;d=10.1000/b"),
+        (ZINC, "y=2018;j=Blood;v=1;p=A44", "y=2018;j=Blood;v=1;p=500-510"),
+    ] {
+        let records = [format!("{both};{one}"), format!("{both};{other}"), both.to_owned()];
+        let found = marked(&records.each_ref().map(String::as_str), &[], &[]);
+        let grouped = found.iter().flatten().filter(|(_, tier, _)| *tier > Tier::Possible).count();
+        assert!(grouped <= 1, "{found:?}");
+    }
+}
+
 #[test]
 fn retracted_article_joins_its_group_but_its_notice_does_not() {
     let place = zinc("y=2006;j=Acta Paediatrica;v=95;i=10;p=1175");
