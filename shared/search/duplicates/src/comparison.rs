@@ -7,6 +7,7 @@ use references::work::spend;
 
 use crate::companions::are_companions;
 use crate::fields::{BETWEEN_WORDS, Fields};
+use crate::text::has_other_script;
 
 /// The result of comparing one value of two records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,10 +72,12 @@ pub(crate) struct Comparison {
     pub(crate) titles: TitleMatch,
     /// The titles differ in minor details at most.
     pub(crate) near: bool,
-    /// The titles are in different languages or scripts.
+    /// The titles are in different languages.
     pub(crate) translated: bool,
     /// Both titles are long enough to be significant.
     pub(crate) long: bool,
+    /// A title has a single word.
+    pub(crate) brief: bool,
     pub(crate) author: Match,
     pub(crate) journal: Match,
     pub(crate) volume: Match,
@@ -120,12 +123,19 @@ impl Comparison {
             _ => Match::Unknown,
         };
         let page = pages(a, b);
-        let author = authors(a, b);
+        let author = match authors(a, b) {
+            // Databases name a group of authors or its members.
+            Match::Differ if a.is_by_group() != b.is_by_group() && have_same_range(a, b, page) => {
+                Match::Unknown
+            }
+            compared => compared,
+        };
         Self {
             titles,
             near: similarity >= 0.9 && !are_companions(a, b, titles),
-            translated: a.is_foreign() != b.is_foreign() || a.has_other_script(b),
+            translated: a.is_foreign() != b.is_foreign(),
             long: a.is_long() && b.is_long(),
+            brief: a.title().len().min(b.title().len()) < 2,
             author,
             journal: journals(a, b),
             volume: Match::text(a.volume(), b.volume()),
@@ -214,6 +224,11 @@ fn pages(a: &Fields, b: &Fields) -> Match {
         Match::Differ if is_article_number(a, b) || is_article_number(b, a) => Match::Unknown,
         compared => compared,
     }
+}
+
+/// Returns `true` if both begin and end on the same pages.
+pub(crate) fn have_same_range(a: &Fields, b: &Fields, page: Match) -> bool {
+    page.agrees() && !a.last_page().is_empty() && a.last_page() == b.last_page()
 }
 
 /// Returns `true` for the same page with and without its letter. Several works begin on one-digit pages, so the last
@@ -317,6 +332,10 @@ fn titles(a: &Fields, b: &Fields) -> TitleMatch {
     if one == other {
         return TitleMatch::Same;
     }
+    // A translation says as little as a missing title.
+    if has_other_script(one, other) {
+        return TitleMatch::Missing;
+    }
     let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
     // `XII` begins like `XI`. East Asian titles have no spaces before a subtitle.
     let has_more_words = a.title().len() != b.title().len() || !long.is_ascii();
@@ -336,8 +355,11 @@ fn authors(a: &Fields, b: &Fields) -> Match {
     if one.is_empty() || other.is_empty() {
         return Match::Unknown;
     }
-    if is_same_family(one, other) {
+    if is_same_family(one, other) || is_reversed(a, b) {
         return Match::Agree;
+    }
+    if has_other_script(one, other) {
+        return Match::Unknown;
     }
     let [one, other] = [one, other].map(|name| name.replace(BETWEEN_WORDS, ""));
     let (short, long) = if one.len() <= other.len() { (&one, &other) } else { (&other, &one) };
@@ -345,13 +367,23 @@ fn authors(a: &Fields, b: &Fields) -> Match {
     let is_part = letters >= 4 && (long.starts_with(short) || long.ends_with(short));
     let is_alike = letters >= 5 && similarity(&one, &other) >= 0.8;
     Match::from_equality(
-        is_part || is_alike || {
+        is_part || is_alike || without_umlauts(&one) == without_umlauts(&other) || {
             let (few, many) = (a.families(), b.families());
             let (few, many) = if few.len() <= many.len() { (few, many) } else { (many, few) };
             let shared = shared(few, many);
             shared >= 1 && 2 * shared >= few.len()
         },
     )
+}
+
+/// Returns `true` for `Zhang, Wei` and `Wei, Zhang`.
+fn is_reversed(a: &Fields, b: &Fields) -> bool {
+    !a.given().is_empty() && a.given() == b.first_author() && a.first_author() == b.given()
+}
+
+/// The letters of a name without the `e` that some databases write for an umlaut.
+fn without_umlauts(name: &str) -> String {
+    name.replace("ae", "a").replace("oe", "o").replace("ue", "u")
 }
 
 /// Returns `true` for equal names, and for `Wei Li` and `Li`, where either word may be the family name.

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::kind::{Kind, is_register, is_registration, registration};
 use crate::place;
-use crate::text::{fold, has_other_script, start, words};
+use crate::text::{fold, start, words};
 use crate::title::{Title, numbers};
 
 /// The version of the extracted fields. It increases when the same record yields different fields; stored fields of
@@ -61,6 +61,9 @@ struct StoredFields {
     /// first or the last one are separated by [`BETWEEN_WORDS`].
     #[serde(rename = "f", skip_serializing_if = "Vec::is_empty")]
     families: Vec<String>,
+    /// The complete given name of the first author, which some databases write as the family name.
+    #[serde(rename = "g", skip_serializing_if = "String::is_empty")]
+    given: String,
     #[serde(rename = "y", skip_serializing_if = "Option::is_none")]
     year: Option<i32>,
     #[serde(rename = "j", skip_serializing_if = "Vec::is_empty")]
@@ -162,6 +165,7 @@ impl Fields {
             is_notice: title.is_notice,
             is_reply: title.is_reply,
             is_foreign: title.is_foreign,
+            given: if families.is_empty() { String::new() } else { given(&reference.authors) },
             families,
             year: reference.year,
             journal: place::journal(text(&reference.journal)),
@@ -194,7 +198,7 @@ impl Fields {
             VERSION.to_string(),
             stored.title.join(" "),
             format!("{} {} {}", stored.is_notice, stored.is_reply, stored.is_foreign),
-            stored.families.join(" "),
+            format!("{} {}", stored.families.join(" "), stored.given),
             number(stored.year.map(|year| year.to_string())),
             stored.journal.join(" "),
             stored.issns.join(" "),
@@ -236,14 +240,48 @@ impl Fields {
         self.stored.is_foreign
     }
 
-    /// Returns `true` if both titles are known, and only one is in the Latin alphabet.
-    pub(crate) fn has_other_script(&self, other: &Self) -> bool {
-        has_other_script(&self.letters, &other.letters)
-    }
-
     /// The family name of the first author, or an empty string if no author is known.
     pub(crate) fn first_author(&self) -> &str {
         self.stored.families.first().map_or("", String::as_str)
+    }
+
+    /// The given name of the first author, or an empty string for initials.
+    pub(crate) fn given(&self) -> &str {
+        &self.stored.given
+    }
+
+    /// Returns `true` if the first author is a group of people.
+    pub(crate) fn is_by_group(&self) -> bool {
+        const GROUPS: [&str; 12] = [
+            "group",
+            "collaboration",
+            "collaborative",
+            "collaborators",
+            "committee",
+            "consortium",
+            "investigators",
+            "network",
+            "society",
+            "association",
+            "organization",
+            "team",
+        ];
+        self.first_author().split(BETWEEN_WORDS).any(|word| GROUPS.contains(&word))
+    }
+
+    /// The number of known fields.
+    pub(crate) fn known(&self) -> usize {
+        let stored = &self.stored;
+        let texts = [&stored.volume, &stored.issue, &stored.page, &stored.doi, &stored.pmid];
+        let others = [
+            !self.letters.is_empty(),
+            !stored.families.is_empty(),
+            stored.year.is_some(),
+            !stored.journal.is_empty(),
+            stored.summary.is_some(),
+        ];
+        let known = texts.into_iter().filter(|text| !text.is_empty()).count();
+        known + others.into_iter().filter(|is_known| *is_known).count()
     }
 
     pub(crate) fn families(&self) -> &[String] {
@@ -371,6 +409,17 @@ fn families(authors: &[String]) -> Vec<String> {
     std::iter::once(first).chain(others).collect()
 }
 
+/// The words of the first author's given name, joined. Empty for initials, or if its family name is unknown.
+fn given(authors: &[String]) -> String {
+    let Some((_, given)) = authors.first().and_then(|author| author.split_once(',')) else {
+        return String::new();
+    };
+    let folded = fold(start(given, MAX_LETTERS));
+    let is_complete =
+        words(&folded).any(|word| word.chars().count() > 1) && given.contains(char::is_lowercase);
+    if is_complete { words(&folded).collect() } else { String::new() }
+}
+
 /// The separator in names such as `Wei Li`. Names do not contain it.
 pub(crate) const BETWEEN_WORDS: &str = "-";
 
@@ -428,6 +477,15 @@ mod tests {
             ["b", "a", "c"]
         );
         assert_eq!(families(&["Anonymous".into()]), [""; 0]);
+    }
+
+    #[test]
+    fn only_complete_given_names_are_kept() {
+        for (author, expected) in
+            [("Zhang, Wei", "wei"), ("Zhang, W", ""), ("Zhang, WJ", ""), ("Zhang W", ""), ("Wei Zhang", "")]
+        {
+            assert_eq!(given(&[author.to_owned()]), expected, "{author}");
+        }
     }
 
     #[test]

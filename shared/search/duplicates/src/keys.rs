@@ -10,7 +10,8 @@ pub(crate) const LONG_WORDS: usize = 4;
 pub(crate) const LONG_LETTERS: usize = 20;
 
 /// The maximum number of keys of a record: three by its DOI, three by the numbers of databases, two each by
-/// title, page and position in print, and one each by its PMID, first words and abstract.
+/// title, page and position in print, and one each by its PMID, first words and abstract. A record without any of these
+/// has a key of its content.
 const MAX_KEYS: usize = 15;
 
 impl Fields {
@@ -77,6 +78,10 @@ impl Fields {
         }
         if let Some(summary) = self.summary() {
             key("abstract", &[&summary.to_string()]);
+        }
+        // Other records are compared by their known values, and these only with their copies.
+        if keys.is_empty() && self.known() >= 2 {
+            keys.push(u64::from_be_bytes(self.content().as_bytes()[..8].try_into().unwrap_or_default()));
         }
         keys.sort_unstable();
         keys.dedup();

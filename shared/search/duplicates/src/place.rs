@@ -39,7 +39,8 @@ pub(crate) fn first_page(pages: &str) -> String {
 pub(crate) fn last_page(pages: &str) -> String {
     let folded = fold(pages).replace(|c| matches!(c, '\u{2010}'..='\u{2015}'), "-");
     let Some((before, after)) = folded.split_once('-') else { return String::new() };
-    let before = before.trim_end();
+    // `3S-11S`
+    let before = before.trim_end().trim_end_matches(|c: char| c.is_ascii_lowercase());
     let stem = before.trim_end_matches(|c: char| c.is_ascii_digit());
     let first = &before[stem.len()..];
     let letters = &stem[stem.trim_end_matches(|c: char| c.is_ascii_lowercase()).len()..];
@@ -272,6 +273,7 @@ mod tests {
             ("A295-A301", "a295", "a301"),
             ("e43268", "e43268", ""),
             ("S12 - S19", "s12", "s19"),
+            ("3S-11S", "3", "11"),
             ("Article no. 17", "17", ""),
             ("Article ID 123456", "123456", ""),
             ("21-Aug", "", ""),

@@ -76,6 +76,7 @@ reasons! {
     TitlePageElsewhere: "the same title and first page; the DOIs and the journals or volumes differ",
     Title: "the same title",
     AbstractElsewhere: "the same abstract and first author; they appeared in different places",
+    Copy: "the same content in every compared field",
     OtherPmid: "the same title or DOI; the PMIDs differ",
     Notice: "the same title or DOI; one is a notice about the other",
     Reply: "the same title or DOI; one is a reply to the other",

@@ -4,7 +4,7 @@
 //! The first line that matches decides. The order and the bounds were derived from record sets labelled by people; the
 //! example `evaluate` measures them again.
 
-use crate::comparison::{Comparison, Match, TitleMatch, are_nearby, numbers_differ};
+use crate::comparison::{Comparison, Match, TitleMatch, are_nearby, have_same_range, numbers_differ};
 use crate::fields::Fields;
 use crate::kind::{are_other_trials, is_registration};
 use crate::place::without_version;
@@ -40,6 +40,7 @@ pub fn compare(a: &Fields, b: &Fields) -> Option<(Tier, Reason)> {
     first_that_fits(&by_title(a, b, &alike))
         .or_else(|| first_that_fits(&by_place(a, b, &alike)))
         .or_else(|| first_that_fits(&by_weak_evidence(&alike)))
+        .or_else(|| (a == b && a.known() >= 2).then_some((Possible, Reason::Copy)))
 }
 
 /// A line of the table: its condition, certainty and reason.
@@ -52,6 +53,9 @@ fn first_that_fits(lines: &[Line]) -> Option<(Tier, Reason)> {
 /// Returns a reason against a match that overrides any similarity.
 fn veto(a: &Fields, b: &Fields, alike: &Comparison) -> Option<Reason> {
     let Comparison { near, author, journal, volume, page, doi, pmid, shared_page, .. } = *alike;
+    if pmid.agrees() && near && !page.differs() {
+        return None;
+    }
     // The same position in print.
     let cited = page.agrees()
         && volume.agrees()
@@ -100,6 +104,8 @@ fn by_doi(alike: &Comparison) -> [Line; 8] {
     let similarity = alike.titles.similarity();
     let is_untitled = alike.titles == TitleMatch::Missing;
     let is_alike = alike.has_compatible_titles();
+    // Front matter of one or two words has the DOI of an issue.
+    let is_same = alike.titles == TitleMatch::Same && !alike.brief && !volume.differs() && !journal.differs();
     [
         (
             near && !page.differs() && !author.differs() && !alike.is_shared_by_two(),
@@ -113,7 +119,10 @@ fn by_doi(alike: &Comparison) -> [Line; 8] {
             Reason::DoiTitleJournal,
         ),
         (
-            near && author.agrees() && long && (!volume.differs() || journal.agrees()) && !summary.differs(),
+            near && author.agrees()
+                && (long || is_same)
+                && (!volume.differs() || journal.agrees())
+                && !summary.differs(),
             Likely,
             Reason::DoiTitleAuthor,
         ),
@@ -268,11 +277,6 @@ fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 13] {
     ]
 }
 
-/// Returns `true` if both begin and end on the same pages.
-fn have_same_range(a: &Fields, b: &Fields, page: Match) -> bool {
-    page.agrees() && !a.last_page().is_empty() && a.last_page() == b.last_page()
-}
-
 /// Returns `true` if no known field contradicts that both records are in the same issue.
 fn is_same_issue(alike: &Comparison) -> bool {
     let Comparison { author, volume, issue, doi, same_journal, .. } = *alike;
@@ -286,22 +290,25 @@ fn is_same_issue(alike: &Comparison) -> bool {
 
 /// The position in print or the abstract agrees: titles may be translated or truncated.
 fn by_place(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 5] {
-    let Comparison { author, journal, volume, issue, page, summary, .. } = *alike;
+    let Comparison { titles, author, journal, volume, issue, page, summary, .. } = *alike;
     let same_doi = !alike.doi.differs();
     let same_year = alike.years == Some(0);
     let soon = alike.has_compatible_years();
-    let similarity = alike.titles.similarity();
+    let similarity = titles.similarity();
     let placed =
         page.agrees() && volume.agrees() && same_doi && (!alike.other_issue || alike.same_large_page);
     let same_range = have_same_range(a, b, page);
-    let alone = (summary.agrees() || !alike.shared_page) && (same_range || !alike.has_companion_titles());
+    // Abstracts of a research group begin with the same sentences.
+    let is_alike = alike.has_compatible_titles() || titles == TitleMatch::Missing;
+    let alone =
+        (summary.agrees() && is_alike || !alike.shared_page) && (same_range || !alike.has_companion_titles());
     [
         (
             placed
                 && author.agrees()
                 && soon
                 && !journal.differs()
-                && (similarity >= 0.55 || summary.agrees())
+                && (similarity >= 0.55 || summary.agrees() && is_alike)
                 && alone,
             Likely,
             Reason::PageVolumeAuthor,
@@ -318,6 +325,7 @@ fn by_place(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 5] {
         ),
         (
             summary.agrees()
+                && is_alike
                 && author.agrees()
                 && soon
                 && same_doi

@@ -11,7 +11,8 @@ const MAX_LETTERS: usize = 600;
 const MAX_NOTE: usize = 40;
 
 /// The beginnings of notes that databases add in brackets: `[Erratum appears in …]`, `[German]`, `(see comment)`.
-const NOTES: [&str; 33] = [
+const NOTES: [&str; 34] = [
+    "version",
     "erratum",
     "errata",
     "comment",
@@ -51,8 +52,12 @@ const NOTES: [&str; 33] = [
 const MAX_LABEL: usize = 3;
 
 /// Words that mark a notice about an article, if they are among its first words, or the only ones after a colon.
-const NOTICES: [&str; 7] =
-    ["erratum", "errata", "correction", "corrections", "addendum", "retraction", "withdrawal"];
+const ALWAYS_NOTICES: [&str; 3] = ["erratum", "errata", "addendum"];
+/// Words that mark a notice if they are no part of a sentence.
+const NOTICES: [&str; 4] = ["correction", "corrections", "retraction", "withdrawal"];
+/// The beginnings of works that belong to an article.
+const SUPPLEMENTS: [&[&str]; 3] =
+    [&["data", "from"], &["supplementary", "material"], &["supplemental", "material"]];
 
 /// Labels that databases add to the title of an article that was retracted. The article remains the same work.
 const STATUSES: [&str; 7] = [
@@ -130,16 +135,27 @@ impl Title {
         let first: Vec<&str> = words(folded).take(5).collect();
         let is_reply =
             |words: &[&str]| REPLIES.iter().chain(&EDITORIAL_REPLIES).any(|reply| words.starts_with(reply));
-        let last = fold(last_part(title));
-        let last: Vec<&str> = words(&last).take(MAX_LABEL + 1).collect();
+        let label = fold(last_part(title));
+        let last: Vec<&str> = words(&label).take(MAX_LABEL + 1).collect();
         let is_label = !last.is_empty() && last.len() <= MAX_LABEL;
         Self {
-            is_notice: is_notice(&first) || (is_label && is_notice(&last)),
+            is_notice: is_notice(folded)
+                || SUPPLEMENTS.iter().any(|supplement| first.starts_with(supplement))
+                || (is_label && is_notice(&label)),
             is_reply: is_reply(&first) || (is_label && is_reply(&last)),
             is_foreign: is_foreign(start(folded, MAX_LETTERS)),
-            words: significant_words(folded, MAX_LETTERS),
+            words: title_words(folded),
         }
     }
+}
+
+/// The words of a title without stop words, unless it has no others.
+fn title_words(folded: &str) -> Vec<String> {
+    let significant = significant_words(folded, MAX_LETTERS);
+    if significant.is_empty() {
+        return words(start(folded, MAX_LETTERS)).map(str::to_owned).collect();
+    }
+    significant
 }
 
 /// The part of a title that may be a label: `Title of the article: Correction`, `Title of the article. Reply`, `Title of
@@ -153,10 +169,49 @@ fn last_part(title: &str) -> &str {
     start.max(capitals.map(str::len)).map_or("", |start| &title[start..])
 }
 
-fn is_notice(first: &[&str]) -> bool {
-    let begins = |word: &&str| NOTICES.contains(word) || (word.starts_with("corrigend") && word.len() > 9);
-    first.iter().take(3).any(begins)
-        || first.windows(3).take(3).any(|words| words == ["expression", "of", "concern"])
+/// Returns `true` if a text begins with the announcement of a notice: `Erratum`, `Author correction: zinc`, `Retraction
+/// notice to zinc`. Titles of articles have the same words: `Surgical correction of …`.
+fn is_notice(text: &str) -> bool {
+    const BEFORE: [&str; 13] = [
+        "notice",
+        "of",
+        "author",
+        "authors",
+        "publisher",
+        "publishers",
+        "s",
+        "editorial",
+        "partial",
+        "a",
+        "the",
+        "published",
+        "statement",
+    ];
+    let mut rest = text;
+    let mut first = words(text).take(5);
+    let mut said = Vec::new();
+    for _ in 0..3 {
+        let Some(word) = first.next() else { break };
+        rest = rest.find(word).map_or("", |at| &rest[at + word.len()..]);
+        if ALWAYS_NOTICES.contains(&word) || (word.starts_with("corrigend") && word.len() > 9) {
+            return true;
+        }
+        if NOTICES.contains(&word) && said.iter().all(|word| BEFORE.contains(word)) {
+            return said.contains(&"notice") || ends_announcement(rest);
+        }
+        said.push(word);
+    }
+    let first: Vec<&str> = words(text).take(5).collect();
+    first.windows(3).any(|words| words == ["expression", "of", "concern"])
+}
+
+/// Returns `true` for the text after a notice word, if that is not a part of a sentence.
+fn ends_announcement(rest: &str) -> bool {
+    let rest = rest.trim_start();
+    let next: Vec<&str> = words(rest).take(3).collect();
+    !rest.starts_with(char::is_alphanumeric)
+        || matches!(next.first(), Some(&("to" | "notice")))
+        || matches!(next[..], ["of", "the", "article" | "paper"] | ["of", "article" | "paper", _])
 }
 
 /// Removes the label of a retracted article before or after its title: `RETRACTED: Zinc`, `Zinc - RETRACTED ARTICLE`.
@@ -323,6 +378,10 @@ mod tests {
             "Notice of retraction",
             "Retraction: RETRACTED: zinc",
             "Withdrawal: zinc",
+            "Author correction: zinc",
+            "Zinc in adults. Erratum",
+            "Retraction of the article zinc",
+            "Data from: zinc",
             "Expression of concern: zinc",
         ] {
             assert!(Title::read(title).is_notice, "{title}");
@@ -336,6 +395,14 @@ mod tests {
             "Invited commentary",
         ] {
             assert!(Title::read(title).is_reply, "{title}");
+        }
+        for title in [
+            "Surgical correction of pectus excavatum: experience of a centre",
+            "Correction of hyponatraemia",
+            "Long-term use of zinc: strategies for withdrawal",
+            "Eyelid retraction: a review",
+        ] {
+            assert!(!Title::read(title).is_notice, "{title}");
         }
         for title in ["Zinc in adults after a retraction", "Recovery", "Responses to zinc", "Comment letters"]
         {

@@ -287,3 +287,96 @@ fn label_of_one_title_is_another_work() {
     let place = format!("{ZINC};v=3;p=121-130");
     assert_tiers(&[((&place, "", other), Certain), ((&format!("{ZINC};m=1"), "", other), Certain)]);
 }
+
+#[test]
+fn beginnings_of_abstracts_need_similar_titles() {
+    let both = "a=Smith, J;y=2017;j=J Am Acad Dermatol;s=psoriasis";
+    let one = "t=Secukinumab improves quality of life in psoriasis";
+    let other = "t=Cardiovascular safety of biologics: pooled data";
+    assert_at_most_possible(&[(both, one, other), (&format!("{both};v=76;p=AB12"), one, other)]);
+    let translated = "t=Le secukinumab et la qualite de vie dans le psoriasis";
+    assert_tiers(&[((both, one, translated), Likely), ((both, one, "t="), Likely)]);
+}
+
+#[test]
+fn identical_records_are_at_least_possible() {
+    for both in [
+        "a=Smith, J;y=2014;j=Allergy",
+        "a=Smith, J;y=2014;j=Allergy;t=?",
+        "a=Smith, J;y=2014;j=Allergy;v=3;i=2",
+        "a=Smith, J;y=2014",
+        "y=2001;s=colds",
+    ] {
+        assert_tiers(&[((both, "", ""), Possible)]);
+    }
+    assert_tiers(&[(("a=Smith, J;y=2014;j=Allergy;t=The And", "", ""), Likely)]);
+    assert_eq!(tier(("y=2014", "", "")), None);
+    assert!(record("y=2014").keys().is_empty());
+}
+
+#[test]
+fn records_with_one_doi_are_compared() {
+    let both = "d=10.1000/a;y=2014";
+    let article = "t=Oral zinc for the prevention of colds;a=Zhang, W;j=Chinese Journal of Pediatrics";
+    assert_tiers(&[
+        ((both, "", article), Likely),
+        ((both, "t=口服锌预防学龄儿童感冒的随机对照试验;a=张伟", article), Likely),
+        ((both, "t=Цинк для профилактики простуды у детей;a=Иванов, И", article), Likely),
+        ((both, "t=Orales Zink zur Vorbeugung von Erkaeltungen", article), Possible),
+    ]);
+}
+
+#[test]
+fn same_pmid_outweighs_words_of_titles() {
+    let zinc = "Oral zinc for the prevention of common colds in school children";
+    let with = |title: String| format!("t={title}");
+    for other in [
+        with(format!("{zinc}: results after 12 months")),
+        with(format!("{zinc}: a correction")),
+        with(format!("Letter to the editor: {zinc}")),
+    ] {
+        assert_tiers(&[((&format!("{ZINC};m=1"), "", &other), Certain)]);
+        assert!(tier((&format!("{ZINC};m=1"), "p=1", &format!("{other};p=9"))) <= Some(Possible));
+    }
+    assert_tiers(&[
+        ((ZINC, "", &with(format!("{zinc}: strategies for withdrawal"))), Certain),
+        (
+            (
+                ZINC,
+                "t=Vitamin B-12 for the common cold in children",
+                "t=Vitamin B12 for the common colds in children",
+            ),
+            Certain,
+        ),
+    ]);
+}
+
+#[test]
+fn notation_is_no_difference() {
+    let place = format!("{ZINC};v=103;i=2;p=120-128");
+    assert_tiers(&[
+        ((ZINC, "d=10.1002/central/CN-00981234", "d=10.1111/apa.12345"), Certain),
+        ((ZINC, "v=2014;p=123456", "v=2014;p=1-9"), Certain),
+        ((ZINC, "v=2014;p=Article ID 123456", "v=2014;p=123456"), Certain),
+        ((ZINC, "v=9;p=e43268", "v=9;p=1-10"), Certain),
+        ((ZINC, "v=9;p=S3-S11;i=Suppl", "v=9;p=3-11"), Certain),
+        ((ZINC, "v=9;p=3S-11S", "v=9;p=S3-S11"), Certain),
+        ((ZINC, "a=Böhm, K", "a=Boehm, K"), Certain),
+        ((&place, "a=Zhang, Wei+Li, Na", "a=Wei, Zhang+Na, Li"), Certain),
+        ((&place, "a=UK Prospective Diabetes Study (UKPDS) Group", "a=Turner, RC"), Certain),
+        (
+            (
+                ZINC,
+                "",
+                "t=Oral zinc for the prevention of common colds in school children [version 1, 2 approved]",
+            ),
+            Certain,
+        ),
+        ((&format!("{ZINC};t=Zinc for colds;d=10.1000/a"), "p=1-8", "p=120-128"), Likely),
+    ]);
+    assert_at_most_possible(&[
+        (ZINC, "v=9;p=S3", "v=9;p=3"),
+        (&format!("{place};p="), "a=UK Prospective Diabetes Study (UKPDS) Group", "a=Turner, RC"),
+        (&format!("{ZINC};t=Editorial;d=10.1000/a"), "p=1-8", "p=120-128"),
+    ]);
+}

@@ -101,7 +101,8 @@ fn identifiers_decide_together_with_other_fields(
     Likely,
     Reason::TitleJournalVolume
 )]
-#[case::another_first_author("", "a=Example Study Group", Possible, Reason::Title)]
+#[case::another_first_author("", "a=Smith, J", Possible, Reason::Title)]
+#[case::a_group_of_authors("", "a=Example Study Group", Certain, Reason::TitlePage)]
 #[case::the_title_alone("p=", "y=1990;v=;j=", Possible, Reason::Title)]
 #[case::sister_journals("v=", "j=Acta Paediatrica Supplement", Likely, Reason::TitlePage)]
 #[case::sister_journals_of_equal_volume("j=Lancet Neurology", "j=Lancet Oncology", Likely, Reason::TitlePage)]
@@ -347,7 +348,7 @@ fn same_position_in_print_overrides_title(#[case] first: &str, #[case] second: &
     "t=The effect of zinc on the duration of common colds in older women with diabetes;y=2001;a=B;j=C"
 )]
 #[case::editorials_of_two_years("t=Editorial;j=Lancet;y=2001", "t=Editorial;j=Lancet;y=2002")]
-#[case::untitled_ones("a=Smith, J;y=2001", "a=Smith, J;y=2001")]
+#[case::untitled_ones("a=Smith, J;y=2001", "a=Smith, J;y=2001;j=Lancet")]
 fn weak_evidence_is_no_match(#[case] one: &str, #[case] other: &str) {
     assert_comparison(one, other, None);
 }
