@@ -160,8 +160,8 @@ impl Comparison {
         }
     }
 
-    /// Returns `true` if both appeared in different issues or years, or one is a preprint or another kind of work: reports, guidelines and
-    /// reviews appear again under the same title.
+    /// Returns `true` if both appeared in different issues or years, or are different kinds of work: reports, guidelines
+    /// and reviews appear again under the same title, as do preprints, theses and abstracts of meetings.
     ///
     /// Volumes of one year may differ: databases give the number of a supplement as its volume. A record without a place
     /// may be the online form of an article that is printed in the next year.
@@ -216,7 +216,7 @@ fn have_other_kind(a: &Fields, b: &Fields) -> bool {
 }
 
 /// Compares first pages. Some databases omit the letter before a number: `S25` and `25`.
-fn pages(a: &Fields, b: &Fields) -> Match {
+pub(crate) fn pages(a: &Fields, b: &Fields) -> Match {
     let (one, other) = (a.page(), b.page());
     let (short, long) = if one.len() <= other.len() { (a, b) } else { (b, a) };
     match Match::text(one, other) {

@@ -143,6 +143,7 @@ impl Fields {
         }
         let title = Title::read(&reference.title);
         let pages = text(&reference.pages);
+        let page = place::first_page(pages);
         let tagged = reference.extra.iter().filter(|(tag, _)| ISSN_TAGS.contains(&tag.as_str()));
         let issns: BTreeSet<String> =
             tagged.flat_map(|(_, values)| values).flat_map(|value| place::issns(value)).collect();
@@ -173,8 +174,8 @@ impl Fields {
             volume: place::number(text(&reference.volume)),
             issue: place::number(text(&reference.issue)),
             issue_parts: place::issue_parts(text(&reference.issue)),
-            is_meeting_abstract: place::is_meeting_abstract(reference),
-            page: place::first_page(pages),
+            is_meeting_abstract: place::is_meeting_abstract(reference, &page),
+            page,
             last_page: place::last_page(pages),
             doi,
             kind,

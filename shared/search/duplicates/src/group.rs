@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use self::marking::Marking;
 pub use self::model::{Edge, Mark, Member, ReviewerDecision, Verdict};
 use self::nodes::Nodes;
-use crate::comparison::{Match, are_abstract_and_article, journals};
+use crate::comparison::{Match, are_abstract_and_article, journals, pages};
 use crate::fields::{Content, Fields};
 use crate::kind::are_other_trials;
 use crate::place::without_version;
@@ -151,7 +151,7 @@ impl<'a> Groups<'a> {
 /// Returns `true` if two records must not be joined, even through a chain of others.
 fn conflict(a: &Fields, b: &Fields) -> bool {
     let differ = |one: &str, other: &str| !one.is_empty() && !other.is_empty() && one != other;
-    let other_page = differ(a.page(), b.page());
+    let other_page = pages(a, b).differs();
     if other_page && journals(a, b) == Match::Differ || differ(a.pmid(), b.pmid()) {
         return true;
     }
@@ -161,7 +161,7 @@ fn conflict(a: &Fields, b: &Fields) -> bool {
         && (a.is_notice() != b.is_notice()
             || a.is_reply() != b.is_reply()
             || are_other_trials(a.doi(), b.doi())
-            || are_abstract_and_article(a, b)
+            || are_abstract_and_article(a, b) && !a.has_doi_of(b)
             || differ(a.doi(), b.doi())
                 && (other_page || without_version(a.doi()) == without_version(b.doi())))
 }

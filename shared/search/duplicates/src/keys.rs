@@ -1,5 +1,6 @@
 //! Keys that find candidates for comparison without comparing all pairs.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use crate::fields::{BETWEEN_WORDS, Fields, hash};
@@ -26,7 +27,9 @@ impl Fields {
         let year = self.year().map(|year| year.to_string()).unwrap_or_default();
         let words: Vec<&str> =
             self.title().iter().map(String::as_str).filter(|word| !is_unkeyed(word)).collect();
-        let letters = &*words.concat();
+        let has_unkeyed = words.len() < self.title().len();
+        let letters = if has_unkeyed { Cow::from(words.concat()) } else { Cow::from(self.letters()) };
+        let letters = &*letters;
         let words = &*words;
         let (doi, page, volume) = (self.doi(), self.page(), self.volume());
         let has = |value: &str| !value.is_empty();

@@ -3,8 +3,6 @@
 use references::Reference;
 use serde::{Deserialize, Serialize};
 
-use crate::text::fold;
-
 /// The kind of a work, if it is no article. An article may have the title of a thesis or a registration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -22,7 +20,7 @@ impl Kind {
     /// Derives the kind of a work that is no registration from its type and DOI.
     pub(crate) fn of(reference: &Reference, doi: &str) -> Self {
         const DATASETS: [&str; 4] = ["10.5061/dryad", "10.6084/m9.figshare", "10.5281/zenodo", "10.7910/dvn"];
-        let stated = fold(reference.r#type.as_deref().unwrap_or_default());
+        let stated = reference.r#type.as_deref().unwrap_or_default().to_ascii_lowercase();
         let states = |words: &[&str]| words.iter().any(|word| stated.contains(word));
         if states(&["thesis", "dissertation"]) {
             Self::Thesis

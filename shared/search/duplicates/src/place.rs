@@ -211,17 +211,17 @@ fn without_digits(word: &str) -> impl Iterator<Item = &str> {
 
 /// Returns `true` for an abstract of a meeting, as far as its journal, type, issue or page shows. Articles of a supplement
 /// are not distinguished from these.
-pub(crate) fn is_meeting_abstract(reference: &Reference) -> bool {
+pub(crate) fn is_meeting_abstract(reference: &Reference, page: &str) -> bool {
     const MAX_TYPE: usize = 200;
-    let stated = |text: &Option<String>| fold(start(text.as_deref().unwrap_or_default(), MAX_TYPE));
+    let stated =
+        |text: &Option<String>| start(text.as_deref().unwrap_or_default(), MAX_TYPE).to_ascii_lowercase();
     let is_meeting = |text: &str| text.contains("conference") || text.contains("meeting");
     let kinds = reference.extra.get("M3").into_iter().flatten();
     let issue = stated(&reference.issue);
-    let page = first_page(reference.pages.as_deref().unwrap_or_default());
     let is_lettered = page.starts_with(['s', 'a']) && page[1..].bytes().all(|byte| byte.is_ascii_digit());
     conference(&stated(&reference.journal)).is_some()
         || is_meeting(&stated(&reference.r#type))
-        || kinds.into_iter().any(|kind| is_meeting(&fold(start(kind, MAX_TYPE))))
+        || kinds.into_iter().any(|kind| is_meeting(&start(kind, MAX_TYPE).to_ascii_lowercase()))
         || issue.contains("suppl")
         || is_meeting(&issue)
         || issue.strip_prefix('s').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))

@@ -145,8 +145,10 @@ pub(crate) fn is_foreign(folded: &str) -> bool {
         "und", "der", "die", "das", "des", "bei", "mit", "von", "zur", "im", "de", "la", "le", "el", "los",
         "las", "du", "les", "et", "del", "di", "dei", "nel", "con", "para", "em",
     ];
+    /// The length of the longest of these words.
+    const LONGEST: usize = 4;
     let mut is_foreign = false;
-    for word in words(folded) {
+    for word in words(folded).filter(|word| word.len() <= LONGEST) {
         if ENGLISH.contains(&word) {
             return false;
         }

@@ -161,12 +161,17 @@ fn title_words(folded: &str) -> Vec<String> {
 /// The part of a title that may be a label: `Title of the article: Correction`, `Title of the article. Reply`, `Title of
 /// the article REPLY`. Empty if there is none.
 fn last_part(title: &str) -> &str {
+    /// The maximum length of a label with its separator, in characters.
+    const MAX_LAST: usize = 60;
     let title = title.trim_end_matches(|c: char| !c.is_alphanumeric() && !matches!(c, ')' | ']'));
-    let separators = [":", "(", "[", " - ", ". "];
-    let ends = separators.iter().filter_map(|separator| Some(title.rfind(separator)? + separator.len()));
-    let capitals = title.strip_suffix(" REPLY").filter(|rest| rest.contains(char::is_lowercase));
-    let start = ends.max().or_else(|| capitals.map(str::len));
-    start.max(capitals.map(str::len)).map_or("", |start| &title[start..])
+    let from = title.char_indices().rev().nth(MAX_LAST).map_or(0, |(at, _)| at);
+    let end = &title[from..];
+    let bracket = end.rfind([':', '(', '[']).map(|at| at + 1);
+    let separators =
+        [" - ", ". "].iter().filter_map(|separator| Some(end.rfind(separator)? + separator.len()));
+    let capitals = end.strip_suffix(" REPLY").filter(|_| title.contains(char::is_lowercase)).map(str::len);
+    let start = separators.chain(bracket).chain(capitals).max();
+    start.map_or("", |start| &end[start..])
 }
 
 /// Returns `true` if a text begins with the announcement of a notice: `Erratum`, `Author correction: zinc`, `Retraction
@@ -294,6 +299,8 @@ pub(crate) fn numbers(words: &[String]) -> Vec<String> {
 
 /// The runs of digits in a word, without leading zeros.
 pub(crate) fn digit_runs(word: &str) -> impl Iterator<Item = &str> {
+    // Most words have no digits.
+    let word = if word.bytes().any(|byte| byte.is_ascii_digit()) { word } else { "" };
     word.split(|c: char| !c.is_ascii_digit()).filter(|run| !run.is_empty()).map(without_zeros)
 }
 
@@ -308,6 +315,11 @@ pub(crate) fn value(word: &str) -> Option<String> {
         "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv", "xv", "xvi",
         "xvii", "xviii", "xix", "xx",
     ];
+    /// The number of letters of the longest name. Most words are longer, or begin with another letter.
+    const LONGEST: usize = 7;
+    if word.len() > LONGEST || !word.starts_with(|c: char| "efinostvx0123456789".contains(c)) {
+        return None;
+    }
     let at = |names: &[&str], name: &str| names.iter().position(|known| *known == name).map(|at| at + 1);
     if let Some(number) = at(&WORDS, word).or_else(|| at(&ORDINALS, word)).or_else(|| at(&ROMAN, word)) {
         return Some(number.to_string());

@@ -121,6 +121,16 @@ fn other_editions_are_never_joined_by_a_third() {
 }
 
 #[test]
+fn same_doi_joins_abstract_and_article() {
+    let [one, other] =
+        ["j=Blood. Conference: ASH", "j=Blood;p=500-510"].map(|place| zinc(&format!("{place};d=10.1000/a")));
+    assert_eq!(marked(&[&one, &other], &[], &[]), [None, Some((0, Tier::Certain, Reason::DoiTitle))]);
+    let [one, other] =
+        ["p=S25-S29;d=10.1000/a", "p=25-9;d=10.1000/b"].map(|place| zinc(&format!("y=2006;{place}")));
+    assert_eq!(marked(&[&one, &other], &[], &[]), [None, Some((0, Tier::Likely, Reason::TitlePage))]);
+}
+
+#[test]
 fn retracted_article_joins_its_group_but_its_notice_does_not() {
     let place = zinc("y=2006;j=Acta Paediatrica;v=95;i=10;p=1175");
     let [retracted, notice] = ["RETRACTED", "Retraction"]
