@@ -415,10 +415,11 @@ fn given(authors: &[String]) -> String {
     let Some((_, given)) = authors.first().and_then(|author| author.split_once(',')) else {
         return String::new();
     };
-    let folded = fold(start(given, MAX_LETTERS));
-    let is_complete =
-        words(&folded).any(|word| word.chars().count() > 1) && given.contains(char::is_lowercase);
-    if is_complete { words(&folded).collect() } else { String::new() }
+    let mut parts = given.split(|c: char| !c.is_alphanumeric());
+    if !given.contains(char::is_lowercase) || !parts.any(|part| part.chars().nth(1).is_some()) {
+        return String::new();
+    }
+    words(&fold(start(given, MAX_LETTERS))).collect()
 }
 
 /// The separator in names such as `Wei Li`. Names do not contain it.

@@ -20,7 +20,8 @@ impl Kind {
     /// Derives the kind of a work that is no registration from its type and DOI.
     pub(crate) fn of(reference: &Reference, doi: &str) -> Self {
         const DATASETS: [&str; 4] = ["10.5061/dryad", "10.6084/m9.figshare", "10.5281/zenodo", "10.7910/dvn"];
-        let stated = reference.r#type.as_deref().unwrap_or_default().to_ascii_lowercase();
+        let stated = reference.r#type.as_deref().filter(|stated| *stated != ARTICLE);
+        let stated = stated.unwrap_or_default().to_ascii_lowercase();
         let states = |words: &[&str]| words.iter().any(|word| stated.contains(word));
         if states(&["thesis", "dissertation"]) {
             Self::Thesis
@@ -40,6 +41,9 @@ impl Kind {
         *self == Self::Other
     }
 }
+
+/// The type of most works.
+pub(crate) const ARTICLE: &str = "Journal Article";
 
 /// The tags that hold the number of a registered trial.
 const TAGS: [&str; 9] = [

@@ -3,6 +3,7 @@
 use percent_encoding::percent_decode_str;
 use references::Reference;
 
+use crate::kind::ARTICLE;
 use crate::text::{first_number, fold, significant_words, start, without_zeros, words};
 
 /// The maximum number of letters of a journal's name or a DOI that are compared.
@@ -213,19 +214,26 @@ fn without_digits(word: &str) -> impl Iterator<Item = &str> {
 /// are not distinguished from these.
 pub(crate) fn is_meeting_abstract(reference: &Reference, page: &str) -> bool {
     const MAX_TYPE: usize = 200;
-    let stated =
-        |text: &Option<String>| start(text.as_deref().unwrap_or_default(), MAX_TYPE).to_ascii_lowercase();
+    // Most values are plain numbers, or the usual type.
+    let is_plain = |text: &str| text == ARTICLE || text.bytes().all(|byte| byte.is_ascii_digit());
+    let stated = |text: &str| match text {
+        plain if is_plain(plain) => String::new(),
+        other => start(other, MAX_TYPE).to_ascii_lowercase(),
+    };
+    let of = |value: &Option<String>| stated(value.as_deref().unwrap_or_default());
     let is_meeting = |text: &str| text.contains("conference") || text.contains("meeting");
-    let kinds = reference.extra.get("M3").into_iter().flatten();
-    let issue = stated(&reference.issue);
+    let issue = of(&reference.issue);
+    let is_supplement =
+        issue.strip_prefix('s').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     let is_lettered = page.starts_with(['s', 'a']) && page[1..].bytes().all(|byte| byte.is_ascii_digit());
-    conference(&stated(&reference.journal)).is_some()
-        || is_meeting(&stated(&reference.r#type))
-        || kinds.into_iter().any(|kind| is_meeting(&start(kind, MAX_TYPE).to_ascii_lowercase()))
+    let mut kinds = reference.extra.get("M3").into_iter().flatten();
+    is_lettered
+        || is_supplement
         || issue.contains("suppl")
         || is_meeting(&issue)
-        || issue.strip_prefix('s').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-        || is_lettered
+        || is_meeting(&of(&reference.r#type))
+        || kinds.any(|kind| is_meeting(&stated(kind)))
+        || conference(&of(&reference.journal)).is_some()
 }
 
 /// Extracts a PubMed identifier or another number. Empty if there is none.
