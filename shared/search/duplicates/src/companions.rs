@@ -1,13 +1,13 @@
-//! Tells the titles of companion works apart, which resemble each other except for a telling word.
+//! Distinguishes the titles of companion works, which resemble each other except for one significant word.
 
 use std::collections::HashSet;
 
 use references::work::spend;
 
-use crate::comparison::{TitleMatch, similarity};
 use crate::fields::Fields;
 use crate::text::{is_east_asian, start};
 use crate::title::{digit_runs, value};
+use crate::title_match::{TitleMatch, similarity};
 
 /// The maximum number of unshared words that are compared between two titles. Similar titles have only a few unshared
 /// words.

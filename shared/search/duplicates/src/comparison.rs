@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use rapidfuzz::distance::indel;
 use references::work::spend;
 
 use crate::companions::are_companions;
 use crate::fields::{BETWEEN_WORDS, Fields};
 use crate::text::has_other_script;
+use crate::title_match::{TitleMatch, similarity, titles};
 
 /// The result of comparing one value of two records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,32 +37,6 @@ impl Match {
 
     fn text(one: &str, other: &str) -> Self {
         if one.is_empty() || other.is_empty() { Self::Unknown } else { Self::from_equality(one == other) }
-    }
-}
-
-/// The similarity of two titles.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum TitleMatch {
-    Missing,
-    Same,
-    /// One is the beginning of the other, which adds a subtitle.
-    Begins,
-    /// One is the end of the other.
-    Ends,
-    /// The proportion of letters that they share, in order.
-    Similar(f64),
-}
-
-impl TitleMatch {
-    /// Between 0 and 1, or negative if a title is missing.
-    pub(crate) fn similarity(self) -> f64 {
-        match self {
-            Self::Missing => -1.0,
-            Self::Same => 1.0,
-            Self::Begins => 0.97,
-            Self::Ends => 0.95,
-            Self::Similar(similarity) => similarity,
-        }
     }
 }
 
@@ -311,43 +285,6 @@ fn may_share_page(a: &Fields, b: &Fields, summary: Match) -> bool {
         has_letter || record.last_page() == record.page()
     };
     !a.has_page_range() && !b.has_page_range() && (summary.differs() || is_single(a) || is_single(b))
-}
-
-/// The proportion of letters that two texts share, in order: 1 for equal texts.
-pub(crate) fn similarity(a: &str, b: &str) -> f64 {
-    // Each letter of one text is compared with 64 letters of the other at a time.
-    spend(a.len() * (1 + b.len() / 64));
-    if a.is_ascii() && b.is_ascii() {
-        indel::normalized_similarity(a.bytes(), b.bytes())
-    } else {
-        indel::normalized_similarity(a.chars(), b.chars())
-    }
-}
-
-fn titles(a: &Fields, b: &Fields) -> TitleMatch {
-    let (one, other) = (a.letters(), b.letters());
-    if one.is_empty() || other.is_empty() {
-        return TitleMatch::Missing;
-    }
-    if one == other {
-        return TitleMatch::Same;
-    }
-    // A translation says as little as a missing title.
-    if has_other_script(one, other) {
-        return TitleMatch::Missing;
-    }
-    let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
-    // `XII` begins like `XI`. East Asian titles have no spaces before a subtitle.
-    let has_more_words = a.title().len() != b.title().len() || !long.is_ascii();
-    let have_length =
-        |words, letters| has_more_words && a.has_length(words, letters) && b.has_length(words, letters);
-    if long.starts_with(short) && have_length(4, 25) {
-        return TitleMatch::Begins;
-    }
-    if long.ends_with(short) && have_length(5, 35) {
-        return TitleMatch::Ends;
-    }
-    TitleMatch::Similar(similarity(one, other))
 }
 
 fn authors(a: &Fields, b: &Fields) -> Match {

@@ -20,7 +20,8 @@
 //!
 //! - `fields`: the compared fields of a record, extracted by `text`, `title`, `place` and `kind`.
 //! - `keys`: selects the records to compare.
-//! - `comparison`: compares two records value by value; `companions` tells similar titles apart.
+//! - `comparison`: compares two records value by value; `title_match` compares titles, and
+//!   `companions` distinguishes similar ones.
 //! - `table` and `reason`: the conclusions, and their names.
 //! - `group`: groups records into works, and marks the duplicates.
 
@@ -37,6 +38,7 @@ mod reason;
 mod table;
 mod text;
 mod title;
+mod title_match;
 
 pub use fields::{Content, Fields, VERSION};
 pub use group::{Edge, Mark, Member, ReviewerDecision, Verdict, marks};

@@ -4,11 +4,12 @@
 //! The first line that matches decides. The order and the bounds were derived from record sets labelled by people; the
 //! example `evaluate` measures them again.
 
-use crate::comparison::{Comparison, Match, TitleMatch, are_nearby, have_same_range, numbers_differ};
+use crate::comparison::{Comparison, Match, are_nearby, have_same_range, numbers_differ};
 use crate::fields::Fields;
 use crate::kind::{are_other_trials, is_registration};
 use crate::place::without_version;
 use crate::reason::{Reason, Tier};
+use crate::title_match::TitleMatch;
 
 use Tier::{Certain, Likely, Possible};
 
