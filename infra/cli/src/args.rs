@@ -301,7 +301,7 @@ fn age(text: &str) -> Result<SignedDuration, &'static str> {
 }
 
 fn project(text: &str) -> Result<ReviewName, String> {
-    let id = ProjectId::meant_by(text).map_err(|error| format!("the project's name {error}"))?;
+    let id = ProjectId::meant_by(text).map_err(|error| format!("the review's name {error}"))?;
     let name = text.parse::<ProjectId>().is_err().then(|| text.to_owned());
     Ok(ReviewName { name, id })
 }
@@ -722,7 +722,7 @@ pub(crate) struct FailureFilter {
     /// Only failures of this import, given by its full id
     #[arg(long, alias = "of-search", value_name = "SEARCH_ID")]
     pub(crate) search: Option<imports::SearchId>,
-    /// Only failures last seen before this time, such as 2026-01-08T16:53:06Z
+    /// Only failures last seen at or before this time, such as 2026-01-08T16:53:06Z
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<jiff::Timestamp>,
 }

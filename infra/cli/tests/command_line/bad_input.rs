@@ -82,7 +82,7 @@ fn search_name_too_long_for_uploads_stores_nothing() {
     assert_eq!((run.code, report["search_id"].is_null()), (Some(1), true));
     assert_eq!(
         run.stderr,
-        "error: the search's name takes 2007 bytes with all but ASCII letters and digits percent-encoded, and an upload's \
+        "error: the import's name takes 2007 bytes with all but ASCII letters and digits percent-encoded, and an upload's \
          metadata allows 1999\n"
     );
     assert_eq!(import(222).1.code, Some(0));

@@ -86,7 +86,7 @@ pub enum OpenError {
     Missing(#[from] MissingSetting),
     /// Settings that a function requires are not set.
     #[cfg(feature = "services")]
-    #[error("{function} cannot start: not set are {}", settings.join(", "))]
+    #[error("{function} cannot start: these settings are missing: {}", settings.join(", "))]
     Unset {
         /// The function.
         function: &'static str,
@@ -139,6 +139,6 @@ impl OpenError {
 fn missing_text(settings: &[String]) -> String {
     match settings {
         [one] => format!("{one} is not set"),
-        several => format!("not set are {}", several.join(", ")),
+        several => format!("these settings are missing: {}", several.join(", ")),
     }
 }

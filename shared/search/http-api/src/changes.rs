@@ -95,7 +95,7 @@ pub(super) async fn list_changes(
 ) -> HttpResult {
     let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     let limit = paging::limit(query.limit, PAGE, MAX_SEEN)?;
-    let refused = || Problem::bad("since is not the \"next\" of a response with the changes of this project");
+    let refused = || Problem::bad("since is not the \"next\" of a response with the changes of this review");
     let seen = query.since.map(|text| ChangeCursor::read(project, &text).ok_or_else(refused)).transpose()?;
     let function = &api.service;
     let (found, next) = changes(&function.jobs, project, seen.as_ref(), limit).await?;

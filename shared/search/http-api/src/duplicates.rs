@@ -168,7 +168,7 @@ pub(super) async fn decide(
             Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, &fault.to_string()))
         }
         DecisionOutcome::Unknown(place) => {
-            let why = format!("the project has no such study: studies[{place}]");
+            let why = format!("the review has no such study: studies[{place}]");
             Err(Problem::new(StatusCode::NOT_FOUND, &why))
         }
     }

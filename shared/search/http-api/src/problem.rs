@@ -87,11 +87,11 @@ impl Problem {
     }
 
     pub(super) fn no_such_project() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "there is no such project")
+        Self::new(StatusCode::NOT_FOUND, "there is no such review")
     }
 
     pub(super) fn no_such_search() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "there is no such search")
+        Self::new(StatusCode::NOT_FOUND, "there is no such import")
     }
 
     pub(super) fn role_too_low() -> Self {

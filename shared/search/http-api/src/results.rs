@@ -56,7 +56,7 @@ pub(super) fn files(stored: StoredSearch, asked: Option<&str>) -> Result<Vec<Par
         let asked = Uuid::parse_str(asked).map_err(|_| Problem::bad("file is not the id of a file"))?;
         let asked = FileId::from_uuid(asked);
         if !job.files.iter().any(|file| file.file_id == asked) {
-            return Err(Problem::new(StatusCode::NOT_FOUND, "the search has no such file"));
+            return Err(Problem::new(StatusCode::NOT_FOUND, "the import has no such file"));
         }
         files.retain(|file| file.file_id == asked);
     }

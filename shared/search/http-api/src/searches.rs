@@ -60,13 +60,13 @@ pub(super) async fn create_search(
     request: Result<Json<NewSearch>, JsonRejection>,
 ) -> HttpResult {
     let key = idempotency_key(&headers)?;
-    let Json(request) = request.map_err(|rejection| Problem::unreadable(&rejection, "a search"))?;
+    let Json(request) = request.map_err(|rejection| Problem::unreadable(&rejection, "an import"))?;
     let announced = match key {
         None => api.service.create(project, &request).await?,
         Some(key) => match api.service.create_once(project, &request, &key).await? {
             CreateOutcome::Announced(announced) => announced,
             CreateOutcome::Differs => {
-                let detail = "the idempotency key was used for another search before";
+                let detail = "the idempotency key was used for another import before";
                 return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
             }
             CreateOutcome::Unknown => {
@@ -130,7 +130,7 @@ pub(super) async fn cancel_search(
 ) -> HttpResult {
     match api.service.cancel(&caller, search).await? {
         Cancellation::Accepted => Ok(StatusCode::ACCEPTED.into_response()),
-        Cancellation::TooLate => Err(Problem::new(StatusCode::CONFLICT, "the search has ended")),
+        Cancellation::TooLate => Err(Problem::new(StatusCode::CONFLICT, "the import has ended")),
         Cancellation::Unknown => Err(Problem::no_such_search()),
     }
 }
@@ -159,10 +159,10 @@ pub(super) async fn delete_search(
     match api.service.delete(&caller, search).await? {
         Deletion::Accepted => Ok(StatusCode::ACCEPTED.into_response()),
         Deletion::Running => {
-            Err(Problem::new(StatusCode::CONFLICT, "the search has not ended; cancel it first"))
+            Err(Problem::new(StatusCode::CONFLICT, "the import has not ended; cancel it first"))
         }
         Deletion::Needed(by) => {
-            let detail = format!("search {by}, which repairs it, reads one of its files; cancel that first");
+            let detail = format!("import {by}, which repairs it, reads one of its files; cancel that first");
             Err(Problem::new(StatusCode::CONFLICT, &detail))
         }
         Deletion::Unknown => Err(Problem::no_such_search()),

@@ -109,10 +109,10 @@ impl Manifest {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestFault {
     /// The search's name is invalid.
-    #[error("the search's name {0}")]
+    #[error("the import's name {0}")]
     SearchName(FileNameError),
     /// There are no files, or more than [`MAX_FILES`].
-    #[error("a search has 1 to {MAX_FILES} files, not {0}")]
+    #[error("an import has 1 to {MAX_FILES} files, not {0}")]
     FileCount(usize),
     /// Two entries have the same id.
     #[error("file {0} is announced twice")]

@@ -81,15 +81,13 @@ pub enum Error {
     #[error("the manifest is not valid")]
     Invalid(Vec<ManifestFault>),
     /// The project has the maximum number of unfinished searches; nothing is stored.
-    #[error("the project has {searches} searches that have not ended, which is the maximum")]
+    #[error("the review has {searches} unfinished imports, which is the maximum")]
     TooMany {
         /// The maximum number.
         searches: usize,
     },
     /// The files of the project's unfinished searches would exceed the limit; nothing is stored.
-    #[error(
-        "the files of the project's searches that have not ended would total {wanted} bytes, more than {bytes}"
-    )]
+    #[error("the unfinished imports of the review would have {wanted} bytes in total, more than {bytes}")]
     TooMuch {
         /// The total size including this search.
         wanted: u64,

@@ -237,7 +237,7 @@ impl Report {
             (0, 0, None) => return None,
             (0, 0, Some(_)) => "effects are due".to_owned(),
             (0, messages, _) => counted(messages, "message waits", "messages wait"),
-            (open, ..) => counted(open, "search has not ended", "searches have not ended"),
+            (open, ..) => counted(open, "import has not ended", "imports have not ended"),
         };
         let next = if is_embedded {
             "`search-import resume` finishes what was interrupted, and `search-import serve` keeps workers running"

@@ -64,7 +64,7 @@ pub enum DecisionFault {
     #[error("a study is the same as itself")]
     Itself,
     /// The project has the maximum number of decisions.
-    #[error("the project has {MAX_DECISIONS} decisions, which is the maximum")]
+    #[error("the review has {MAX_DECISIONS} decisions, which is the maximum")]
     TooMany,
 }
 

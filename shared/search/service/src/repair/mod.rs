@@ -82,16 +82,16 @@ pub enum Repair {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The search may still succeed.
-    #[error("the search has not ended")]
+    #[error("the import has not ended")]
     Running,
     /// Its data is being deleted.
-    #[error("the search was deleted")]
+    #[error("the import was deleted")]
     Deleted,
     /// The search has the maximum number of repairs.
-    #[error("the search was repaired {MAX_REPAIRS} times; import the files as a new search")]
+    #[error("the import was repaired {MAX_REPAIRS} times; import the files as a new import")]
     TooOften,
     /// All files were read, or none of the failed ones is stored.
-    #[error("no file of the search has failed and is still stored")]
+    #[error("no failed file of the import is still stored")]
     NothingToRead,
     /// The request names too many records.
     #[error("one repair corrects up to {MAX_MENDED} records")]
@@ -126,7 +126,7 @@ impl Refusal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FileRefusal {
     /// The search has no such file.
-    #[error("the search has no such file")]
+    #[error("the import has no such file")]
     Unknown,
     /// It is ambiguous which entry counts.
     #[error("the file is named twice")]
@@ -144,13 +144,13 @@ pub enum FileRefusal {
     #[error("the file is not stored; upload it again")]
     Gone,
     /// Another repair reads it.
-    #[error("search {0} reads the file again")]
+    #[error("import {0} reads the file again")]
     UnderRepair(SearchId),
     /// The record was read, is not stored, or does not exist.
     #[error("record {0} is not among the stored unreadable records")]
     NotUnread(u64),
     /// Another repair has corrected it.
-    #[error("record {0} is corrected by search {1}")]
+    #[error("record {0} is corrected by import {1}")]
     IsMended(u64, SearchId),
 }
 

@@ -97,7 +97,7 @@ pub enum SourcesOutcome {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SourceFault {
     /// The search has no such file.
-    #[error("the search has no file {0}")]
+    #[error("the import has no file {0}")]
     NoSuchFile(FileId),
     /// A name is empty, too long or invalid.
     #[error("the {0} is 1 to {MAX_NAME_CHARS} characters, without control characters")]

@@ -16,7 +16,7 @@ const MAX_SEARCHES: usize = 1_000;
 #[derive(Debug, thiserror::Error)]
 pub enum FlowError {
     /// The project has more searches than one request counts.
-    #[error("the project has more than {MAX_SEARCHES} searches")]
+    #[error("the review has more than {MAX_SEARCHES} imports")]
     TooMany,
     /// A store is unavailable.
     #[error(transparent)]
