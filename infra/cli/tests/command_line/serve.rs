@@ -381,6 +381,30 @@ async fn next_start_finishes_work_of_killed_server() -> TestResult {
     Ok(())
 }
 
+/// The server stops while it reads a hostile file, and starts again while the file is queued.
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_file_delays_neither_stop_nor_restart() -> TestResult {
+    let program = Program::new();
+    let hostile = ["@article{a,\n", &"a={\n".repeat(1 << 18), "}\n"].concat();
+    let mut searches = Vec::new();
+    let server = Server::start(&program);
+    for (name, content) in [("hostile.bib", hostile.into_bytes()), ("good.ris", psycinfo())] {
+        let manifest = json!({ "name": name, "files": [{ "name": name, "size_bytes": content.len() }] });
+        let announced = json_of(server.announce(None, &manifest).await?).await?;
+        assert!(server.upload(&announced["files"][0]["upload"], &content).await?.status().is_success());
+        searches.push(announced["search_id"].as_str().unwrap().to_owned());
+    }
+    assert!(server.get("/health").await?.status().is_success());
+    assert_eq!(server.stop(), Some(0));
+    let server = Server::start(&program);
+    assert!(server.get("/health").await?.status().is_success());
+    let good = server.until_ended(&searches[1]).await?;
+    assert_eq!((&good["state"], &good["studies"]), (&"Completed".into(), &3.into()), "{good}");
+    let ended = server.until_ended(&searches[0]).await?;
+    assert_eq!(ended["files"][0]["outcome"]["outcome"], "unreadable", "{ended}");
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn event_stream_reports_end_of_search() -> TestResult {
     let program = Program::new();
