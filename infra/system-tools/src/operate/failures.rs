@@ -38,16 +38,16 @@ impl Command {
     }
 }
 
-/// Which failures.
+/// Selects failures.
 #[derive(Debug, Default, clap::Args)]
 pub struct Filter {
-    /// Only those of this instance
+    /// Only failures of this instance
     #[arg(long, value_name = "INSTANCE")]
     pub instance: Option<PartitionKey>,
-    /// Only those of this cause, as `groups` shows it
+    /// Only failures of this cause, as `groups` shows it
     #[arg(long, value_name = "CAUSE")]
     pub cause: Option<String>,
-    /// Only those of this dead-letter queue, or `outbox`
+    /// Only failures of this dead-letter queue, or `outbox`
     #[arg(long, value_name = "PLACE")]
     pub from: Option<String>,
 }
@@ -67,7 +67,7 @@ impl Filter {
     }
 }
 
-/// Which failures to retry, and how fast.
+/// Selects the failures to retry, and the rate.
 #[derive(Debug, clap::Args)]
 pub struct RetryArgs {
     /// Ids of failures

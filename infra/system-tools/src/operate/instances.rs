@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::{OpenSystem, program};
 
-/// Which instances to list.
+/// Selects the instances to list.
 #[derive(Debug, clap::Args)]
 pub struct List {
     /// Maximum number of instances

@@ -25,7 +25,7 @@ const WORK_INTERVAL: Duration = Duration::from_secs(1);
 /// The page itself.
 const INDEX: &str = "index.html";
 
-/// Where and what to serve.
+/// The address and the data to serve.
 #[derive(Debug, clap::Args)]
 pub struct Serve {
     /// Address to listen on; an address that other machines can reach requires a token, which is printed

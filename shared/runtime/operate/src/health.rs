@@ -108,7 +108,7 @@ pub struct RunningOperation {
     overdue_seconds: u64,
 }
 
-/// The health of a deployment of any system. Fields from the database are `None` while it is unavailable.
+/// The health of a deployment of any system. Fields from the database are `null` while it is unavailable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct Report {
@@ -118,7 +118,7 @@ pub struct Report {
     pub parts: Vec<Part>,
     /// Problems that need an operator, in plain language.
     pub concerns: Vec<String>,
-    /// The time at which the last complete sweep of the outboxes ended, to the minute; `None` if there was none.
+    /// The time at which the last complete sweep of the outboxes ended, to the minute; `null` if there was none.
     #[cfg_attr(feature = "openapi", schema(required, value_type = Option<String>))]
     pub last_sweep: Option<Timestamp>,
     /// The queues that respond.
@@ -126,13 +126,13 @@ pub struct Report {
     /// The number of instances that have a view and have not ended; up to the 1,000 oldest are counted.
     #[cfg_attr(feature = "openapi", schema(required))]
     pub unfinished: Option<usize>,
-    /// Those of them that are older than a day and wait for a message, although none is pending for them.
+    /// Unfinished instances that are older than a day and wait for a message, although none is pending for them.
     #[cfg_attr(feature = "openapi", schema(required, value_type = Option<Vec<Uuid>>))]
     pub stalled: Option<Vec<PartitionKey>>,
     /// The activity of outboxes and failures.
     #[serde(flatten)]
     pub activity: Activity,
-    /// Messages in dead-letter queues that are not collected yet; `None` if no such queue responds.
+    /// Messages in dead-letter queues that are not collected yet; `null` if no such queue responds.
     #[cfg_attr(feature = "openapi", schema(required))]
     pub dead_letters: Option<u64>,
     /// `true` if a worker has swept within five minutes.
@@ -140,11 +140,11 @@ pub struct Report {
     pub has_worker: Option<bool>,
 }
 
-/// The activity of outboxes and failures. A field whose query fails is `None`.
+/// The activity of outboxes and failures. A field whose query fails is `null`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct Activity {
-    /// The time in seconds since the oldest effect became due or began to fail; `None` if none is due.
+    /// The time in seconds since the oldest effect became due or began to fail; `null` if none is due.
     #[cfg_attr(feature = "openapi", schema(required))]
     pub oldest_effect_seconds: Option<u64>,
     /// The number of open failures.

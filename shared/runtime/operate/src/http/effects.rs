@@ -22,7 +22,7 @@ const EFFECTS: List = List { of: "effects", owner: Uuid::nil() };
 /// The states of effects.
 pub const STATES: [EffectState; 3] = [EffectState::Waiting, EffectState::Claimed, EffectState::Poisoned];
 
-/// The fields of an effect that name no instance.
+/// The fields of an effect, without the instance that it belongs to.
 #[derive(Serialize, ToSchema)]
 pub struct EffectFields {
     /// The id of its message; if it cannot be read, the store's own id of the entry.

@@ -41,8 +41,7 @@ pub struct MessageDecisionView {
     /// The time for which the batch of the message had been processed, in milliseconds.
     #[schema(required)]
     duration_ms: Option<u64>,
-    /// The state of the import, if the state machine was run. Together with the message's name it identifies a cell
-    /// of `/states.json`.
+    /// The state of the instance, if the state machine was run.
     #[schema(required)]
     state: Option<String>,
 }

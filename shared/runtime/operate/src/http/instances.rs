@@ -234,17 +234,17 @@ pub(super) async fn list_history(
     Ok(Json(page.with(found)).into_response())
 }
 
-/// The reason of a control.
+/// The reason for pausing, resuming or terminating an instance.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ControlReason {
-    /// The reason, for the history and the audit log; up to 1,000 characters. A termination needs one.
+    /// The reason, for the history and the audit log; up to 1,000 characters. Required for a termination.
     #[serde(default)]
     #[schema(max_length = 1_000)]
     reason: String,
 }
 
-/// The result of a control.
+/// The result of pausing, resuming or terminating an instance.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ControlView {
     /// The id of the instance.
