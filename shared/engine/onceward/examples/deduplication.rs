@@ -73,7 +73,7 @@ static SYSTEM: System<Engine> = System { name: "bank", queues: &QUEUES, function
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let (dir, host) = (tempfile::tempdir()?, Arc::new(SystemHost));
-    let store = Arc::new(Store::open(dir.path(), host.clone(), Settings::new(&QUEUES))?);
+    let store = Arc::new(Store::open(dir.path(), host.clone(), Settings::of(SYSTEM.name, &QUEUES))?);
     let engine = store.engine(SYSTEM.name, host.clone(), Arc::new(()));
     let lease = SignedDuration::from_secs(30);
     let entities = Entities { ledger: store.clone(), tokens: store.clone(), host, lease };

@@ -73,7 +73,7 @@ static QUEUES: [QueueSpec; 3] = [
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let (dir, host) = (tempfile::tempdir()?, Arc::new(SystemHost));
-    let store = Arc::new(Store::open(dir.path(), host.clone(), Settings::new(&QUEUES))?);
+    let store = Arc::new(Store::open(dir.path(), host.clone(), Settings::of("shop", &QUEUES))?);
     let (card, key) = (EncryptedText("4111 1111 1111 1111".to_owned()), Key::new("card", "Ada"));
     let entry = store.engine("shop", host, Arc::new(())).entry_point("web")?;
     let mut session = entry.session(PartitionKey::named("cards", "Ada"));

@@ -49,7 +49,7 @@ async fn queued(store: &Store) -> Result<u64, StoreError> {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let (dir, host) = (tempfile::tempdir()?, Arc::new(SystemHost));
-    let store = Arc::new(Store::open(dir.path(), host.clone(), Settings::new(&QUEUES))?);
+    let store = Arc::new(Store::open(dir.path(), host.clone(), Settings::of(SYSTEM.name, &QUEUES))?);
     let mut engine = store.engine(SYSTEM.name, host, Arc::new(()));
     engine.send = Arc::new(Outage { inner: store.clone(), refusals: AtomicU32::new(3) });
     // Retries immediately, so that this program does not have to wait; the default waits longer each time.

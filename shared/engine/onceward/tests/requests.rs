@@ -51,7 +51,7 @@ impl World {
         let (dir, host) = (tempfile::tempdir().unwrap(), Arc::new(SystemHost));
         let queues: &'static [QueueSpec] =
             Box::leak(Box::new([QueueSpec::standard(CONTROL, Queue::named("control-dead"))]));
-        let store = Arc::new(Store::open(dir.path(), host.clone(), Settings::new(queues)).unwrap());
+        let store = Arc::new(Store::open(dir.path(), host.clone(), Settings::of("seats", queues)).unwrap());
         let entry = store.engine("seats", host, Arc::new(())).entry_point("http").unwrap();
         Self { entry, _dir: dir }
     }

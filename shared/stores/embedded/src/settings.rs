@@ -1,5 +1,6 @@
 //! The settings of a data directory.
 
+#[cfg(feature = "search")]
 use std::time::Duration;
 
 use jiff::SignedDuration;
@@ -26,6 +27,7 @@ pub struct Settings {
 
 impl Settings {
     /// Returns the defaults for the search import with these queues.
+    #[cfg(feature = "search")]
     pub fn new(queues: &'static [QueueSpec]) -> Self {
         Self::of(SEARCH_IMPORT, queues)
     }
@@ -36,7 +38,8 @@ impl Settings {
         Self { system, queues, saga_retention: week, outbox_retention: week, history: true }
     }
 
-    /// Returns the defaults for these queues with other retention periods.
+    /// Returns the defaults for the search import with these queues and other retention periods.
+    #[cfg(feature = "search")]
     pub fn with_retention(
         queues: &'static [QueueSpec],
         saga_retention: Duration,
