@@ -179,7 +179,7 @@ impl Mutant {
         Self::PostponedIsDropped,
     ];
 
-    /// Those of the engine that are found only on applications with several sagas.
+    /// The defects of the engine that only applications with several sagas reveal.
     pub const BETWEEN_SAGAS: [Self; 4] =
         [Self::TokenAfterSending, Self::TokenGrantedAgain, Self::ChildStartedAgain, Self::ReplyWithoutToken];
 

@@ -296,7 +296,7 @@ impl<'a, W: Workload> Rest<'a, W> {
         self.world.redriven_messages(partition, span(longer_than))
     }
 
-    /// Returns `true` if, since this time, an outage or the wait for an upgrade was longer than queues outlast.
+    /// Returns `true` if an outage or the wait for an upgrade since this time was longer than the retention of queues.
     pub fn was_outlasted(&self, since: Timestamp) -> bool {
         let since = millis(since);
         self.world.plan.outlasts_queues(since, self.world.now) || self.world.awaits_upgrade(since)

@@ -1,7 +1,7 @@
 //! The memory and the time of marking duplicates.
 //!
-//! Generated studies are stored in a temporary database as by `parse-references`. Then the file is listed as read, and
-//! the studies are compared and marked as by that function.
+//! Generated studies are stored in a temporary database. Then the file is listed as read, and the studies are compared
+//! and marked as `parse-references` does.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -71,7 +71,9 @@ impl HandlerResult {
         Self { completion: Completion::Drop, ..Self::completed(why) }
     }
 
-    /// Adds a reply to the sender of the command. It carries the command's reply token.
+    /// Adds a reply to the sender of the command. It carries the command's reply token, which admits one reply: a saga
+    /// acknowledges a second one as a duplicate. A command that was not sent with a request has no such token, and the
+    /// saga rejects the reply.
     ///
     /// # Errors
     /// Returns an error if the reply cannot be encoded.

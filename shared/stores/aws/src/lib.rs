@@ -37,7 +37,7 @@ pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(15);
 pub const MAX_ATTEMPTS: u32 = 3;
 /// The maximum delay before the first retry; the delay doubles with each retry.
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);
-const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
+const MAX_BACKOFF: Duration = Duration::from_secs(1);
 
 /// The environment variable that names the region.
 pub const REGION: &str = "AWS_REGION";
@@ -73,6 +73,6 @@ pub fn limited(loader: aws_config::ConfigLoader) -> aws_config::ConfigLoader {
     let retries = RetryConfig::standard()
         .with_max_attempts(MAX_ATTEMPTS)
         .with_initial_backoff(FIRST_BACKOFF)
-        .with_max_backoff(LONGEST_BACKOFF);
+        .with_max_backoff(MAX_BACKOFF);
     loader.timeout_config(timeouts(OPERATION_TIMEOUT)).retry_config(retries)
 }

@@ -68,7 +68,7 @@ pub(crate) struct DbThreads {
     // Ends first: the last connection that closes writes the log into the database, and this one cannot write.
     reader: Worker,
     writer: Option<Worker>,
-    /// The reason of the last write that the disk refused.
+    /// The reason for which the disk refused the last refused write.
     refused: Mutex<Option<String>>,
     // Ends last, when no thread can send it work.
     _disk: Option<Flusher>,
@@ -130,7 +130,7 @@ impl DbThreads {
         error
     }
 
-    /// Returns the reason of the last write that the disk refused; none if it refused none.
+    /// Returns the reason for which the disk refused the last refused write; `None` if it has refused none.
     pub(crate) fn refused(&self) -> Option<String> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -25,7 +25,7 @@ fn without_key(error: StoreError, key: &str) -> StoreError {
     let said = chain(source.as_ref());
     let mut hidden = said.replace(key, "(its key)");
     // As part of a URL the key is spelled differently, and its ids are not.
-    for part in key.split('/').filter(|part| part.len() >= SHORTEST_SECRET) {
+    for part in key.split('/').filter(|part| part.len() >= MIN_SECRET_LENGTH) {
         hidden = hidden.replace(part, "(part of its key)");
     }
     let source = if hidden == said { source } else { hidden.into() };
@@ -34,7 +34,7 @@ fn without_key(error: StoreError, key: &str) -> StoreError {
 
 /// The minimum length of the parts of a key that are hidden. Shorter parts are words; longer parts are ids, tokens and
 /// the name, which appears elsewhere.
-const SHORTEST_SECRET: usize = 32;
+const MIN_SECRET_LENGTH: usize = 32;
 
 #[cfg(test)]
 mod tests {

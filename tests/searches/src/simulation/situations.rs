@@ -10,7 +10,8 @@ pub(super) const NO_PARSE_DEADLINE: &str = "no parse deadline";
 /// Defect: a search that has waited long enough ends without scanning the bucket.
 pub(super) const NO_SCAN: &str = "no look before the timeout";
 
-/// The reason why a file fails an announced search: a client that uploads with a form sends the metadata.
+/// The reason for which a file without metadata fails. It cannot occur in an announced search, because a client that
+/// uploads with a form sends the metadata.
 pub(super) const NO_METADATA: &str = "the upload's metadata has no";
 
 /// The situations to cover in addition to faults at calls.

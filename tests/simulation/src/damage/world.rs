@@ -77,7 +77,7 @@ impl World {
         if self.damage.is_rolled_back && self.damage.documents > 0 && self.rng.one_in(4) {
             self.damage.documents -= 1;
             self.damage.unreadable.insert(partition);
-            self.note(|| format!("a later release has written {}", short(&partition)));
+            self.note(|| format!("a newer version wrote {}", short(&partition)));
         }
     }
 

@@ -58,7 +58,7 @@ pub(crate) struct Question {
     checks_by_clock: bool,
 }
 
-/// The times of the checks of a question that waits for months.
+/// The schedule of the checks of a question that waits for months.
 const MONTHLY: Recurrence = Recurrence::every(SignedDuration::from_hours(24 * 30));
 
 impl Saga for Question {

@@ -14,7 +14,7 @@ use super::{
 /// The maximum number of words in an abstract of OpenAlex, which lists the positions of each word.
 const MAX_WORDS: u64 = 20_000;
 
-/// A field, and the paths to its values, the preferred path first. A star is every item of a list.
+/// A field, and the paths to its values, the preferred path first. `*` in a path matches every item of a list.
 type Path = (Field, &'static [&'static str]);
 
 const OPEN_ALEX: &[Path] = &[

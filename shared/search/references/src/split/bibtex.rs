@@ -33,7 +33,7 @@ const INHERITS_TOO_MUCH: &str = "it inherits fields from another entry by crossr
 #[derive(Debug)]
 pub(crate) struct BibTex {
     entries: Entries,
-    /// Steps that were found but not returned yet. The first one begins at the front of the tail.
+    /// Steps that were found but not yet returned. The first one starts at the beginning of the buffered text.
     found: VecDeque<PendingStep>,
     /// The total size of these steps in bytes.
     looked: usize,
