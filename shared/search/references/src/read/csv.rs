@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{
-    citation, dates,
+    REPAIRED, citation, dates,
     draft::Draft,
     entities,
     field::{FIELDS, Field, FieldName},
@@ -24,7 +24,8 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
     spend(text.len());
     // A row has fewer cells than bytes, however many columns the header declares.
     let mut row: Vec<Cow<'_, str>> = Vec::with_capacity(width.min(text.len() + 1));
-    row.extend(cells(text, header.delimiter.byte(), header.quotes));
+    let mut found = cells(text, header.delimiter.byte(), header.quotes).with_unclosed_as_text();
+    row.extend(found.by_ref());
     if width > 1
         && let Some(inner) = inner_cells(text, header.delimiter, &row, width + 1)
         && inner.len() == width
@@ -46,6 +47,9 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
     let has_first = header.columns.first().is_some_and(|first| first.name == "PT")
         && (is_filled("BP") || is_filled("AR"));
     let (mut draft, mut source) = (Draft::default(), None);
+    if found.is_unclosed() {
+        draft.extra.push(REPAIRED, "a quotation mark was not closed");
+    }
     for (column, cell) in header.columns.iter().zip(&row).filter(|(_, cell)| !tidy::is_blank(cell)) {
         // R writes NA into empty cells.
         if cell == "NA" {

@@ -5,10 +5,12 @@
 //! spreadsheets leave at the end, are not records, and neither are rows above the header. A row whose only cell
 //! with text is the first one is skipped if it is a remark, such as `Total records: 2` or a line of a search strategy. Web
 //! of Science does not quote: its titles may begin with a quote.
+//!
+//! Rows that an unclosed quote joins are separated (module `unclosed`). Such a quote is text.
 
-use memchr::{memchr, memchr_iter, memchr3};
+use memchr::{memchr, memchr_iter, memchr2, memchr3};
 
-use super::{Splitter, Step, lines::unmarked};
+use super::{Splitter, Step, lines::unmarked, unclosed::Shape};
 use crate::{
     Delimiter,
     table::header::{has_quotes, is_header, is_separator_line, known_columns},
@@ -27,6 +29,8 @@ const MAX_NAME_WORDS: usize = 3;
 const MAX_REMARK: usize = 400;
 /// The minimum number of columns of a table with remarks.
 const MIN_COLUMNS: usize = 3;
+
+const UNCLOSED: &str = "a quotation mark opened in this row is never closed";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -53,6 +57,8 @@ pub(crate) struct Csv {
     delimiters: usize,
     /// `true` if text follows a closing quote in the row.
     is_irregular: bool,
+    /// The end of the lines at the front that are a row each, whatever quotes they contain.
+    rows_end: usize,
     /// `true` if the quotation mark of the last row may have been closed by one of another file.
     lacks_end: bool,
 }
@@ -82,6 +88,7 @@ impl Csv {
             header_delimiters: 0,
             delimiters: 0,
             is_irregular: false,
+            rows_end: 0,
             lacks_end: false,
         }
     }
@@ -91,8 +98,34 @@ impl Csv {
         Self { header: HeaderState::None, ..Self::new(delimiter, limit) }
     }
 
+    /// Handles the text that ends at `stop`, which is a row unless a quotation mark in it is not closed.
+    fn rows(&mut self, tail: &[u8], stop: usize, next: usize, is_closed: bool) -> Step {
+        let fault = (!is_closed).then_some(UNCLOSED);
+        let row = &tail[..stop];
+        let is_broken = !is_closed || (self.is_irregular && memchr2(b'\n', b'\r', row).is_some());
+        let has_columns =
+            matches!(self.header, HeaderState::Found(_)) && self.header_delimiters + 1 >= MIN_COLUMNS;
+        if !is_broken || !has_columns || stop > self.limit {
+            return self.row(tail, stop, next, fault);
+        }
+        let is_header = |line: &[u8]| known_columns(unmarked(line), self.delimiter) > 0;
+        match self.shape().separate(row, is_closed, is_header) {
+            Some(rows) => {
+                self.is_irregular = false;
+                self.rows_end = rows.until;
+                self.row(tail, rows.stop, rows.next, fault.filter(|_| !rows.is_whole))
+            }
+            None => self.row(tail, stop, next, fault),
+        }
+    }
+
+    fn shape(&self) -> Shape {
+        Shape { delimiter: self.delimiter.byte(), delimiters: self.header_delimiters }
+    }
+
     /// Handles the complete row that ends at `stop`.
     fn row(&mut self, tail: &[u8], stop: usize, next: usize, fault: Option<&'static str>) -> Step {
+        self.rows_end = self.rows_end.saturating_sub(next);
         self.at = 0;
         self.state = State::CellStart;
         if stop > self.limit {
@@ -168,9 +201,7 @@ impl Csv {
         if !end || tail.is_empty() {
             return Step::More;
         }
-        let unclosed =
-            (self.state == State::Quoted).then_some("a quotation mark opened in this row is never closed");
-        self.row(tail, tail.len(), tail.len(), unclosed)
+        self.rows(tail, tail.len(), tail.len(), self.state != State::Quoted)
     }
 }
 
@@ -208,6 +239,7 @@ impl Splitter for Csv {
     fn saved_state(&self) -> Option<Vec<Vec<u8>>> {
         match &self.header {
             HeaderState::Header { .. } => None,
+            _ if self.rows_end > 0 => None,
             HeaderState::Found(header) => Some(vec![header.clone()]),
             HeaderState::None => Some(Vec::new()),
         }
@@ -230,7 +262,7 @@ impl Splitter for Csv {
     fn step(&mut self, tail: &[u8], end: bool) -> Step {
         while let Some(&byte) = tail.get(self.at) {
             match self.state {
-                State::CellStart if byte == b'"' && self.quotes => {
+                State::CellStart if byte == b'"' && self.quotes && self.rows_end == 0 => {
                     self.state = State::Quoted;
                     self.at += 1;
                 }
@@ -270,7 +302,7 @@ impl Splitter for Csv {
                             continue;
                         }
                     };
-                    return self.row(tail, stop, next, None);
+                    return self.rows(tail, stop, next, true);
                 }
             }
         }

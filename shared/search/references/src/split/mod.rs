@@ -28,6 +28,7 @@ pub(crate) mod refworks;
 pub(crate) mod ris;
 mod starts;
 mod tagged;
+mod unclosed;
 mod unread;
 pub(crate) mod wos;
 pub(crate) mod xml;

@@ -11,7 +11,18 @@ use crate::{Delimiter, work::spend};
 ///
 /// Without `quotes`, a quote is an ordinary character.
 pub(crate) fn cells(row: &str, delimiter: u8, quotes: bool) -> Cells<'_> {
-    Cells { rest: Some(row), delimiter, quotes }
+    Cells { rest: Some(row), delimiter, quotes, unclosed: Unclosed::Quoted }
+}
+
+/// The meaning of a quotation mark that opens a cell and is never closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unclosed {
+    /// The rest of the row is a quoted cell.
+    Quoted,
+    /// The mark is text.
+    Text,
+    /// The mark is text, and a row had one.
+    Found,
 }
 
 /// The cells of a row that is one quoted cell, up to `max`. A spreadsheet with another delimiter writes rows with
@@ -37,6 +48,19 @@ pub(crate) struct Cells<'a> {
     rest: Option<&'a str>,
     delimiter: u8,
     quotes: bool,
+    unclosed: Unclosed,
+}
+
+impl Cells<'_> {
+    /// Counts a quotation mark that is never closed as text.
+    pub(crate) fn with_unclosed_as_text(self) -> Self {
+        Self { unclosed: Unclosed::Text, ..self }
+    }
+
+    /// Returns `true` if a quotation mark was counted as text.
+    pub(crate) fn is_unclosed(&self) -> bool {
+        self.unclosed == Unclosed::Found
+    }
 }
 
 impl<'a> Iterator for Cells<'a> {
@@ -44,8 +68,14 @@ impl<'a> Iterator for Cells<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let row = self.rest.take()?;
-        let (cell, after) = match row.strip_prefix('"').filter(|_| self.quotes) {
-            Some(quoted) => self.quoted(quoted),
+        let quoted = row.strip_prefix('"').filter(|_| self.quotes).map(|quoted| self.quoted(quoted));
+        let is_text =
+            self.unclosed != Unclosed::Quoted && quoted.as_ref().is_some_and(|(_, after)| after.is_none());
+        if is_text {
+            self.unclosed = Unclosed::Found;
+        }
+        let (cell, after) = match quoted.filter(|_| !is_text) {
+            Some((cell, after)) => (cell, after.unwrap_or_default()),
             None => {
                 let end = memchr(self.delimiter, row.as_bytes()).unwrap_or(row.len());
                 (Cow::Borrowed(&row[..end]), &row[end..])
@@ -58,8 +88,8 @@ impl<'a> Iterator for Cells<'a> {
 }
 
 impl Cells<'_> {
-    /// Reads a cell after its opening quote, and returns it with the rest of the row.
-    fn quoted<'a>(&self, text: &'a str) -> (Cow<'a, str>, &'a str) {
+    /// Reads a cell after its opening quote, and returns it with the rest of the row if it is closed.
+    fn quoted<'a>(&self, text: &'a str) -> (Cow<'a, str>, Option<&'a str>) {
         let mut cell = Cow::Borrowed("");
         let mut rest = text;
         while let Some(at) = memchr(b'"', rest.as_bytes()) {
@@ -68,13 +98,13 @@ impl Cells<'_> {
             let Some(more) = after.strip_prefix('"') else {
                 let end = memchr(self.delimiter, after.as_bytes()).unwrap_or(after.len());
                 append(&mut cell, &after[..end]);
-                return (cell, &after[end..]);
+                return (cell, Some(&after[end..]));
             };
             append(&mut cell, "\"");
             rest = more;
         }
         append(&mut cell, rest);
-        (cell, "")
+        (cell, None)
     }
 }
 
@@ -101,6 +131,13 @@ mod tests {
         assert_eq!(of("\"open"), ["open"]);
         assert_eq!(of(r#""""#), [""]);
         assert_eq!(of(""), [""]);
+        let mut text = cells("\"a,\"b,\"\"", b',', true).with_unclosed_as_text();
+        assert_eq!(text.by_ref().collect::<Vec<_>>(), ["a,b", ""]);
+        let mut text = cells("\"a,b,\"\"", b',', true).with_unclosed_as_text();
+        assert_eq!(
+            (text.by_ref().collect::<Vec<_>>(), text.is_unclosed()),
+            (vec!["\"a".into(), "b".into(), "".into()], true)
+        );
         let plain: Vec<_> = cells("\"a,b", b',', false).collect();
         assert_eq!(plain, ["\"a", "b"]);
     }

@@ -785,3 +785,32 @@ fn labels_of_numbers_and_weights_of_keywords_are_removed() {
     let proquest = &references("Title\tAuthor\tSubject\nTests\tRoe, Ann\tone; two\n")[0];
     assert_eq!(proquest.keywords, ["one", "two"]);
 }
+
+#[test]
+fn rows_joined_by_an_unclosed_quotation_mark_are_separate() {
+    let titles = |rows: &str| {
+        let text = format!("Key,Title,Abstract,Authors,Year\n0,First,\"a, b\",Roe A,2000\n{rows}");
+        let of = |size| -> Vec<_> {
+            let outcomes = read_in_chunks(text.as_bytes(), size, Limits::default()).unwrap().0;
+            let title = |outcome| match outcome {
+                Outcome::Read(read) => read.reference.title,
+                Outcome::Quarantined(_) => "quarantined".to_owned(),
+            };
+            outcomes.into_iter().map(title).collect()
+        };
+        assert_eq!(of(1), of(text.len()), "{text}");
+        of(7).split_off(1).join("; ")
+    };
+    for (rows, expected) in [
+        ("1,A,\"open,Doe B,2001\n2,B,\"b\",Poe C,2002\n3,C,\"c\",Poe C,2002", "A; B; C"),
+        ("1,A,\"open,Doe B,2001\r\n2,B,b,Poe C,2002\r\n3,C,\"c\",Poe C,2002\r\n", "A; B; C"),
+        ("1,A,\"open,Doe B,2001\n2,B,\"open,Poe C,2002\n3,C,\"c\nd\",Poe C,2002\n", "A; B; C"),
+        ("1,A,\"open\nand,Doe B,2001\n2,B,\"b\nc\",Poe C,2002\n3,C,c,Poe C,2002\n", "A; B; C"),
+        ("1,A,\"open,Doe B,2001\n2,B,b,Poe C,2002\n", "A; B"),
+        ("1,A,\"open\n2,B,b,Poe C,2002\n", "quarantined; B"),
+        ("1,A,\"open,Doe B,2001\n2,B,b\n", "quarantined"),
+        ("1,A,\"a\nsays \"b\", c\",Doe B,2001\n2,B,b,Poe C,2002\n", "quarantined; B"),
+    ] {
+        assert_eq!(titles(rows), expected, "{rows}");
+    }
+}

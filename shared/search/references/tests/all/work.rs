@@ -58,7 +58,7 @@ fn assert_file_proportional(file: impl Fn(usize) -> String, bytes: usize, shape:
 }
 
 /// Shapes that once needed quadratic work, or a scan of a fixed part of the file for every few bytes.
-const FOUND: [(Gap, Fragments); 53] = [
+const FOUND: [(Gap, Fragments); 56] = [
     (("[{\"type\":\"book\",\"title\":\"a\"},", "]"), ("", "<![CDATA[]", "")),
     (("@article{k, title={a}}\n", ""), ("", "@b{z,crossref=z\n", "")),
     (("@article{k, title={a}}\n", ""), ("", "@b{z,crossref=z,}\n", "")),
@@ -115,6 +115,9 @@ const FOUND: [(Gap, Fragments); 53] = [
     (("<1>\nTitle\n  a\n\n", ""), ("", "Authors\n  b\n", "Title\n  c\n")),
     (("Title,X,DOI\na,b,c\n", ""), ("", "a b c d\n", "")),
     (("RT Journal Article\nT1 a\n\n", "\n"), ("}", "@b{z,\nTitle,Authors,DOI\n1\\textbf{", "")),
+    (("Title,X,DOI\na,b,c\n", ""), ("a,\"b\n", "b\",\"c\n", "b\"c")),
+    (("Title,X,DOI\na,b,c\n", ""), ("a,\"b,c\n", "a,b,c\n", "")),
+    (("Title,X,DOI\na,b,c\n", ""), ("", "a,\"b,c\na,\"\"\"b,c\n", "\"")),
     (RIS_AUTHORS, ("", "A y ", "A")),
     (RIS_AUTHORS, ("", "Aa B y ", "")),
     (("Item Title,Item DOI,Content Type,Authors\na,10.5555/a,Article,", "\n"), ("", "a.", "")),
