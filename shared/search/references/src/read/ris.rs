@@ -9,7 +9,9 @@ use super::{
     identifiers, labels, resolve,
 };
 use crate::{
-    split::ris::{NO_BREAK_SPACE, Separator, element, line_elements, loose_tag, tag, tag_before, type_code},
+    split::ris::{
+        NO_BREAK_SPACE, Separator, element, is_blank, line_elements, loose_tag, tag, tag_before, type_code,
+    },
     work::spend,
 };
 
@@ -134,7 +136,12 @@ pub(super) fn without_elements(text: &str) -> Cow<'_, str> {
 }
 
 pub(super) fn read(text: &str) -> Draft<'_> {
-    read_tagged(text, |line| tag(line.as_bytes()))
+    read_tagged(text, |line| field_tag(line.as_bytes()))
+}
+
+/// The tag of a line, and the offset of its value. `ER` with a value is text: `ER - estrogen receptor`.
+fn field_tag(line: &[u8]) -> Option<([u8; 2], usize)> {
+    tag(line).filter(|(name, value)| name != b"ER" || is_blank(&line[*value..]))
 }
 
 /// Reads a record with other blanks and dashes. Its first line shows whether tags end in a dash or a colon.
@@ -146,14 +153,14 @@ pub(super) fn read_loose(text: &str) -> Draft<'_> {
 }
 
 fn any_tag(line: &str, separator: Separator) -> Option<([u8; 2], usize)> {
-    tag(line.as_bytes()).or_else(|| tag_before(line.as_bytes(), separator))
+    field_tag(line.as_bytes()).or_else(|| tag_before(line.as_bytes(), separator))
 }
 
 fn read_tagged<'a>(text: &'a str, label: labels::Label<'a, [u8; 2]>) -> Draft<'a> {
     let mut draft = Draft::default();
     let (mut short, mut is_pubmed) = (None, false);
     let (mut code, mut is_ovid) = (None, false);
-    for (name, value) in labels::values(without_bare_end(text), label) {
+    for (name, value) in labels::values(without_end(text), label) {
         match &name {
             b"C2" | b"C5" if identifiers::running_number(value) => short = short.or(Some((name, value))),
             b"DB" | b"DP" => {
@@ -191,15 +198,16 @@ fn is_journal_code(value: &str) -> bool {
     }
 }
 
-/// Removes a last line `ER` without its dash, and the number of the next record after it. The line may also be a keyword,
-/// so it ends a record only if nothing else follows.
-fn without_bare_end(text: &str) -> &str {
+/// Removes the last line if it is `ER` without its dash, or with text, and the number of the next record after it. The
+/// line may also be a keyword or another text, so it ends a record only if nothing else follows.
+fn without_end(text: &str) -> &str {
     let mut end = text.len();
     for line in text.rsplit(['\n', '\r']) {
         let start = end - line.len();
         match line.trim().trim_end_matches(['-', '–', '—', ' ']) {
             "ER" => return &text[..start],
             number if number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') => {}
+            _ if matches!(tag(line.as_bytes()), Some((name, _)) if &name == b"ER") => return &text[..start],
             _ => return text,
         }
         end = start.saturating_sub(1);

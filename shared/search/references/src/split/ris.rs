@@ -1,6 +1,8 @@
 //! Splits RIS files.
 //!
-//! A record begins at `TY  -` and ends at `ER  -`, at the next `TY  -`, or at the end of the file. Text between
+//! A record begins at `TY  -` and ends at `ER  -`, at the next `TY  -`, or at the end of the file. A line `ER  -` with
+//! text ends it only if a blank line or `TY  -` follows: abstracts explain abbreviations such as `ER - estrogen receptor`.
+//! Fields between `ER  -` and a blank line belong to the record, unless a title or author is among them. Other text between
 //! records, such as the `1.` of Ovid or the preamble of Cochrane, is skipped. Lines with a title, author, DOI or
 //! abstract there are a record whose `TY` is missing, because skipping them would lose a study.
 //!
@@ -19,6 +21,8 @@ const TAG_PREFIX: usize = MARK_LENGTH + MAX_INDENT + 24;
 const TITLES: [&[u8; 2]; 2] = [b"TI", b"T1"];
 /// Tags that begin a record without `TY`.
 const UNTYPED_STARTS: [&[u8; 2]; 7] = [b"TI", b"T1", b"AU", b"A1", b"DO", b"AB", b"N2"];
+/// Those of abstracts, which some programs write behind `ER`.
+const ABSTRACTS: [&[u8; 2]; 2] = [b"AB", b"N2"];
 /// Tags that may be written with one blank before the dash. Two letters and a dash are common in prose, so only known
 /// tags count.
 #[rustfmt::skip]
@@ -178,11 +182,25 @@ pub(crate) fn element(text: &[u8]) -> Option<usize> {
     LINE_ELEMENTS.iter().any(|known| name.eq_ignore_ascii_case(known)).then_some(end + 1)
 }
 
+/// Returns `true` if a value has only blanks, tabs and no-break spaces.
+pub(crate) fn is_blank(mut value: &[u8]) -> bool {
+    loop {
+        value = value.trim_ascii_start();
+        let html = || value.starts_with(NO_BREAK_SPACE.as_bytes()).then_some(NO_BREAK_SPACE.len());
+        match blank_width(value).or_else(html) {
+            Some(width) => value = &value[width..],
+            None => return value.is_empty(),
+        }
+    }
+}
+
 fn kind(line: &[u8]) -> LineRole {
     match tag(line) {
         Some((name, _)) if &name == b"TY" => LineRole::Type,
         // A file without a line break at its end may be followed by another one on the same line.
-        Some((name, _)) if &name == b"ER" => LineRole::End,
+        Some((name, value)) if &name == b"ER" && is_blank(&line[value..]) => LineRole::End,
+        Some((name, _)) if &name == b"ER" => LineRole::EndOrText,
+        Some((name, _)) if ABSTRACTS.contains(&&name) => LineRole::LateField,
         Some((name, _)) if TITLES.contains(&&name) => LineRole::Title(name[1]),
         Some((name, _)) if UNTYPED_STARTS.contains(&&name) => LineRole::UntypedStart,
         Some((name, _)) if SINGLE_BLANK.contains(&&name) => LineRole::Field,
@@ -290,7 +308,9 @@ fn begins_next(open: &OpenRecord, kind: LineRole) -> bool {
 /// Splits RIS files.
 pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
     let elements = LineElements { length: line_elements, lookahead: MAX_ELEMENTS + MAX_ELEMENT + TAG_PREFIX };
-    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit).with_elements(elements)
+    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit)
+        .with_elements(elements)
+        .with_late_fields()
 }
 
 #[cfg(test)]
@@ -329,7 +349,43 @@ mod tests {
     fn record_without_type_line_is_kept() {
         assert_eq!(records("TY  - A\nER  -\nTI  - b\nER  -\n"), ["TY  - A\nER  -", "TI  - b\nER  -"]);
         let text = "TY  - A\nER  -\n\nJO  - J\nTI  - b\nER  -\nDB  - a\n\nDB  - b\nTY  - C\n";
-        assert_eq!(records(text), ["TY  - A\nER  -", "JO  - J\nTI  - b\nER  -", "DB  - b\nTY  - C"]);
+        let expected = ["TY  - A\nER  -", "JO  - J\nTI  - b\nER  -\nDB  - a", "DB  - b\nTY  - C"];
+        assert_eq!(records(text), expected);
+    }
+
+    #[test]
+    fn fields_behind_end_belong_to_record() {
+        let (first, last) = ("TY  - A\nTI  - a\nER  - ", "TY  - C\nTI  - c\nER  -");
+        for fields in ["AB  - b", "N1  - b\nAB  - c\nd", "DB  - b"] {
+            assert_eq!(
+                records(&format!("{first}\n{fields}\n\n{last}")),
+                [&format!("{first}\n{fields}"), last]
+            );
+            assert_eq!(records(&format!("{last}\n{fields}")), [format!("{last}\n{fields}")]);
+        }
+        for fields in
+            ["AU  - b", "AB  - b\nTI  - c", "N1  - b\nDO  - c\nER  -", "\nAB  - c", "AB  - c\nER  -"]
+        {
+            let found = records(&format!("{first}\n{fields}\n\n{last}"));
+            assert_eq!((found.len(), &*found[0], &*found[2]), (3, first.trim_end(), last), "{fields}");
+        }
+        // Fields before `TY`.
+        assert_eq!(
+            records(&format!("{first}\nID  - 1\n{last}")),
+            [first.trim_end(), &format!("ID  - 1\n{last}")]
+        );
+    }
+
+    #[test]
+    fn end_with_text_ends_record_before_blank_line_or_type() {
+        let record = |end: &str| format!("TY  - A\nTI  - a\nAB  - b\n{end}");
+        for end in ["ER  - x", "ER - x\nPR - y\nKW  - c\nER  -", "ER  - x\nc\nER  - d"] {
+            for gap in ["\n", "\n\n", "\n\n1.\n"] {
+                let found = records(&format!("{}{gap}{}", record(end), record("ER  - ")));
+                assert_eq!(found, [record(end), record("ER  -")], "{end}");
+            }
+        }
+        assert_eq!(records(&record("ER  - &nbsp;\u{a0}\nDB  - c\nAU  - d\n")).len(), 2);
     }
 
     #[test]

@@ -18,10 +18,15 @@ pub(crate) enum LineRole {
     Type,
     /// Ends the record, and belongs to it.
     End,
+    /// Ends the record like [`LineRole::End`] if a blank line or the next record follows. Otherwise it is text.
+    EndOrText,
     /// Begins a record if none is open: its first line is missing.
     UntypedStart,
     /// Like [`LineRole::UntypedStart`]. Every record should have exactly one such line with this last byte of its tag.
     Title(u8),
+    /// Like [`LineRole::UntypedStart`], but directly behind a line of [`LineRole::End`] it may belong to the record
+    /// before it.
+    LateField,
     /// Begins a record if none is open, and has no other meaning.
     Tag,
     /// Begins a record if none is open, but only if another line that begins one follows before a blank line.
@@ -31,6 +36,18 @@ pub(crate) enum LineRole {
     /// Begins a record, or text that is skipped unless a line that begins a record is part of it.
     Rule,
     Other,
+}
+
+impl LineRole {
+    /// Returns `true` if the line begins a record if none is open.
+    fn begins_untyped(self) -> bool {
+        !matches!(self, Self::End | Self::EndOrText | Self::Other)
+    }
+
+    /// Returns `true` if the line may belong to the record that ended on the line before it.
+    fn is_late(self) -> bool {
+        matches!(self, Self::LateField | Self::Field)
+    }
 }
 
 /// The rules by which the lines of a format are recognized.
@@ -52,6 +69,8 @@ pub(crate) struct TaggedSplitter {
     open: Option<OpenRecord>,
     /// `true` if a paragraph of a value may begin like a title.
     has_similar_text: bool,
+    /// `true` if fields may follow the end of a record.
+    has_late_fields: bool,
 }
 
 /// A record whose end has not been found.
@@ -78,6 +97,10 @@ pub(crate) struct OpenRecord {
     pub(crate) blanks: usize,
     /// `true` if a blank line follows its first line, and therefore probably each line.
     pub(crate) is_spaced: bool,
+    /// `true` if its last line has the role [`LineRole::EndOrText`].
+    may_end: bool,
+    /// Its end, if fields follow that may belong to it.
+    ended: Option<Gap>,
 }
 
 /// The blank lines before a record, which may be none.
@@ -102,6 +125,8 @@ impl OpenRecord {
             gap: None,
             blanks: 0,
             is_spaced: false,
+            may_end: false,
+            ended: None,
         }
     }
 
@@ -111,12 +136,18 @@ impl OpenRecord {
             return self.gap;
         }
         let gap = Gap { before: self.last, after: at };
-        (self.title.is_some() && !matches!(kind, LineRole::End | LineRole::Other)).then_some(gap)
+        (self.title.is_some() && kind.begins_untyped()).then_some(gap)
     }
 
     /// Returns `true` if lines with fields end without one that begins a record.
     fn is_abandoned(&self) -> bool {
         self.is_uncertain && self.began == LineRole::Field && self.blanks > 0
+    }
+
+    /// Returns `true` if the line that was added last ends the record.
+    fn is_ended(&self, kind: LineRole) -> bool {
+        let is_behind_end = (self.may_end || self.ended.is_some()) && self.blanks > 0;
+        kind == LineRole::End || is_behind_end || self.is_abandoned()
     }
 
     /// Adds a complete line, whose last text ends at `last`.
@@ -126,11 +157,13 @@ impl OpenRecord {
             self.blanks += 1;
             return;
         };
+        self.may_end = kind == LineRole::EndOrText;
         self.gap = self.gap_before(at, kind);
         self.typed |= kind == LineRole::Type;
         self.filled |= !matches!(kind, LineRole::Type | LineRole::Rule);
-        self.fields += usize::from(!matches!(kind, LineRole::Rule | LineRole::Other));
-        self.is_uncertain &= matches!(kind, LineRole::Field | LineRole::Rule | LineRole::Other);
+        self.fields += usize::from(!matches!(kind, LineRole::Rule | LineRole::EndOrText | LineRole::Other));
+        self.is_uncertain &=
+            matches!(kind, LineRole::Field | LineRole::Rule | LineRole::EndOrText | LineRole::Other);
         self.title = self.title.or(Some(kind).filter(|kind| matches!(kind, LineRole::Title(_))));
         self.blanks = 0;
         self.last = last;
@@ -151,7 +184,20 @@ impl TaggedSplitter {
     }
 
     pub(crate) fn new(rules: LineRules, limit: usize) -> Self {
-        Self { rules, limit, lines: Lines::default(), open: None, has_similar_text: false }
+        Self {
+            rules,
+            limit,
+            lines: Lines::default(),
+            open: None,
+            has_similar_text: false,
+            has_late_fields: false,
+        }
+    }
+
+    /// Adds fields directly behind the end of a record to it, unless a title, author or type before the next blank line
+    /// shows that they are another record.
+    pub(crate) fn with_late_fields(self) -> Self {
+        Self { has_late_fields: true, ..self }
     }
 
     /// Also ends lines at these elements.
@@ -176,6 +222,16 @@ impl TaggedSplitter {
         }
     }
 
+    /// Returns `true` if this line ends a record, and a field that may belong to it follows. Returns `None` if more bytes
+    /// are needed.
+    fn is_followed(&self, kind: LineRole, after: &[u8], end: bool) -> Option<bool> {
+        if kind != LineRole::End || !self.has_late_fields || self.open.is_none() {
+            return Some(false);
+        }
+        let is_known = end || after.len() >= self.rules.prefix;
+        is_known.then(|| (self.rules.kind)(&after[..after.len().min(self.rules.prefix)]).is_late())
+    }
+
     fn is_similar_text(&self) -> bool {
         self.has_similar_text && self.open.is_some_and(|open| open.blanks > 0)
     }
@@ -186,12 +242,13 @@ impl TaggedSplitter {
         match &self.open {
             // The line that opened the record, which is checked again because it is complete now.
             Some(open) if open.start == at => None,
+            Some(open) if open.ended.is_some() && !kind.is_late() => {
+                open.ended.filter(|_| !matches!(kind, LineRole::EndOrText | LineRole::Other))
+            }
             Some(open) if (self.rules.begins_next)(open, kind) => Some(Gap { before: open.last, after: at }),
             Some(open) if open.title == Some(kind) => open.gap_before(at, kind),
             Some(_) => None,
-            None => {
-                (!matches!(kind, LineRole::End | LineRole::Other)).then_some(Gap { before: at, after: at })
-            }
+            None => kind.begins_untyped().then_some(Gap { before: at, after: at }),
         }
     }
 }
@@ -224,13 +281,16 @@ impl Splitter for TaggedSplitter {
             }
             // A line is processed only when it is complete; until then it is checked again.
             let Some(line) = line else { return self.rest(tail, end) };
+            let Some(is_followed) = self.is_followed(kind, &tail[line.next..], end) else {
+                return self.rest(tail, end);
+            };
             if let Some(open) = &mut self.open {
                 open.add(at, kind, trimmed_end(tail, &line.text));
+                open.ended =
+                    open.ended.or(is_followed.then_some(Gap { before: open.last, after: line.next }));
             }
             match self.open {
-                Some(open) if kind == LineRole::End || open.is_abandoned() => {
-                    return self.found(open, line.next);
-                }
+                Some(open) if !is_followed && open.is_ended(kind) => return self.found(open, line.next),
                 Some(_) => self.lines.advance(line.next),
                 None => {
                     self.lines.advance(0);
