@@ -281,6 +281,17 @@ mod tests {
     }
 
     #[test]
+    fn entry_with_a_brace_too_many_continues() {
+        let one = "@book{b, title={B} and b}, year = {2000}, note={c} d},\n pages = 1-2}";
+        assert_eq!(entries(&format!("{one}\n{one}")), [one, one]);
+        let other = "@book{b, title={B}}";
+        assert_eq!(entries(&format!("{other},\n{other}, and\n{other}")), [other, other, other]);
+        let mut part = BibTex::new(1000);
+        assert!(part.may_end(b"@book{b, title={B}}") && part.may_end(b"@book{b, title={B}},"));
+        assert!(!part.may_end(b"@book{b, title={B}, year={"));
+    }
+
+    #[test]
     fn entries_in_closed_comment_are_ignored() {
         let one = "@book{b, title={B}}";
         assert_eq!(entries(&format!("@comment{{\n  {one}\n\n  @misc{{c,}}\n}}\n{one}")), [one]);

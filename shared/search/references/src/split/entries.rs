@@ -2,7 +2,8 @@
 //!
 //! An entry is `@`, a word and a pair of braces or parentheses with balanced braces inside. Everything else is a
 //! comment by the rules of BibTeX. An entry with unbalanced braces must not swallow the rest of the file: it ends where
-//! a line begins the next entry, and is read as far as possible.
+//! a line begins the next entry, and is read as far as possible. If a field follows the brace that closes it, as in
+//! `title={A} b}, year={2000}}`, the brace is one too many, and the entry continues.
 
 use memchr::{memchr, memchr3};
 
@@ -33,6 +34,8 @@ pub(crate) struct Entries {
     in_comment: usize,
     /// `true` if the last entry was not closed.
     lacks_end: bool,
+    /// `true` if the open entry is closed, unless the bytes that follow continue it.
+    is_closed: bool,
 }
 
 /// An entry whose end has not been found.
@@ -130,14 +133,37 @@ fn has_fields(after: &[u8], end: bool) -> Option<bool> {
     }
 }
 
+/// Returns `true` if a comma and a field, such as `, year = {`, are at the beginning of a text. Returns `None` if more
+/// bytes are needed.
+fn continues(after: &[u8], end: bool) -> Option<bool> {
+    let skip = |text: &mut &[u8], is: fn(&u8) -> bool| {
+        let length = text.iter().take(MAX_TYPE).take_while(|byte| is(byte)).count();
+        *text = &text[length..];
+        length
+    };
+    let mut text = after;
+    let comma = skip(&mut text, |byte| *byte == b',');
+    skip(&mut text, u8::is_ascii_whitespace);
+    let name = skip(&mut text, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    skip(&mut text, |byte| matches!(byte, b' ' | b'\t'));
+    let equals = skip(&mut text, |byte| *byte == b'=');
+    skip(&mut text, u8::is_ascii_whitespace);
+    let is_begun = (comma == 1 || after.is_empty()) && (name > 0 || text.is_empty());
+    if is_begun && text.is_empty() && !end {
+        return None;
+    }
+    let is_value = text.first().is_some_and(|byte| matches!(byte, b'{' | b'"') || byte.is_ascii_digit());
+    Some(comma == 1 && name > 0 && equals == 1 && is_value)
+}
+
 impl Entries {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, at: 0, open: None, commented: None, in_comment: 0, lacks_end: false }
+        Self { limit, at: 0, open: None, commented: None, in_comment: 0, lacks_end: false, is_closed: false }
     }
 
     /// Returns `true` if an entry is open.
     pub(crate) fn is_open(&self) -> bool {
-        self.open.is_some()
+        self.open.is_some() && !self.is_closed
     }
 
     /// Completes the entry that ends before `stop`.
@@ -180,6 +206,7 @@ impl Entries {
 
     /// Searches for the end of the open entry.
     fn inside(&mut self, tail: &[u8], mut open: OpenEntry, end: bool) -> Option<Step> {
+        self.is_closed = false;
         let rest = &tail[self.at..];
         let found = if open.parentheses {
             rest.iter().position(|byte| matches!(byte, b'{' | b'}' | b'@' | b')' | b'"'))
@@ -226,6 +253,17 @@ impl Entries {
             b')' => open.depth -= usize::from(open.depth == 1 && !open.quoted),
             b'{' => open.depth += 1,
             _ if open.parentheses => open.depth = open.depth.saturating_sub(1).max(1),
+            _ if open.depth == 1 && open.kind == EntryType::Reference => {
+                match continues(&tail[at + 1..], end) {
+                    Some(true) => {}
+                    Some(false) => open.depth = 0,
+                    None => {
+                        self.at = at;
+                        self.is_closed = true;
+                        return Some(self.rest(tail, open, end));
+                    }
+                }
+            }
             _ => open.depth -= 1,
         }
         if let Some(first) = self.commented.filter(|_| self.is_too_long(open, at + 1)) {
@@ -269,6 +307,28 @@ impl Entries {
             if let Some(step) = step {
                 return step;
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entry_continues_at_a_field() {
+        for text in [",year={", ",\n  Early-Access_Date = \"", ", year =\n 2000"] {
+            assert_eq!(continues(text.as_bytes(), true), Some(true), "{text}");
+            for stop in 0..text.len() - 4 {
+                let front = &text.as_bytes()[..stop];
+                assert!(continues(front, false).is_none() || text.ends_with("2000"), "{text} {stop}");
+                assert_eq!(continues(front, true), Some(false), "{text} {stop}");
+            }
+        }
+        for text in
+            ["\n", "\n@book{a, b = {", ",\n@book{a, b = {", ", and a = {", "}, a = {", ",, a = {", "a = {"]
+        {
+            assert_eq!(continues(text.as_bytes(), false), Some(false), "{text}");
         }
     }
 }

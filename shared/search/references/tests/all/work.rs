@@ -58,7 +58,7 @@ fn assert_file_proportional(file: impl Fn(usize) -> String, bytes: usize, shape:
 }
 
 /// Shapes that once needed quadratic work, or a scan of a fixed part of the file for every few bytes.
-const FOUND: [(Gap, Fragments); 56] = [
+const FOUND: [(Gap, Fragments); 58] = [
     (("[{\"type\":\"book\",\"title\":\"a\"},", "]"), ("", "<![CDATA[]", "")),
     (("@article{k, title={a}}\n", ""), ("", "@b{z,crossref=z\n", "")),
     (("@article{k, title={a}}\n", ""), ("", "@b{z,crossref=z,}\n", "")),
@@ -73,6 +73,8 @@ const FOUND: [(Gap, Fragments); 56] = [
     (("@article{k, title={a},\n", "}\n"), ("", "a={\\},", "")),
     (("@article{k, title={a},\n", "}\n"), ("", "a=\"\\\",", "")),
     (("@article{k, title={a},\n", "}\n"), ("", "a=1,", "")),
+    (("@article{k, title={a},\n", "}\n"), ("", "a={b} c},", "")),
+    (("@article{k, title={a},\n", "}\n"), ("", "a={b}},d} = {", "")),
     (("@article{k, title = {", "}}"), ("", "\\emph{", "")),
     (("@article{k, title = {", "}}"), ("", "\\frac", "")),
     (("@article{k, title = {", "}}"), ("", "\\end{", "")),

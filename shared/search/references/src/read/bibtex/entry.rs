@@ -60,7 +60,14 @@ pub(super) fn parse<'a>(
         let stray = trim(&before[..before.len() - name.len()]);
         if !stray.is_empty() || is_blank(name) {
             entry.fault = Some(UNCLOSED);
-            entry.rest.push(stray);
+            match (rest_of_value(stray), entry.fields.last_mut()) {
+                (Some(more), Some((_, value))) => {
+                    let value = value.to_mut();
+                    value.push(' ');
+                    value.push_str(more);
+                }
+                _ => entry.rest.push(stray),
+            }
             // This apparent name may be text of a value that ended too early.
             if is_blank(name) || name.contains(['{', '}', '"']) {
                 let Some(next) = next_field(before.len(), rest) else { break };
@@ -83,6 +90,12 @@ pub(super) fn parse<'a>(
     entry.rest.push(rest.trim());
     entry.rest.retain(|rest| !rest.is_empty());
     Some(entry)
+}
+
+/// The rest of a value that ended at a brace too early: ` b},` behind `{a}`.
+fn rest_of_value(stray: &str) -> Option<&str> {
+    let more = stray.trim_end_matches(',').strip_suffix('}')?.trim();
+    (!more.is_empty() && !more.contains(['{', '}', '"'])).then_some(more)
 }
 
 /// Splits off the key. Some programs omit it together with its comma.
@@ -288,6 +301,12 @@ mod tests {
         assert_eq!(names("@a{year=2000, b={1}}"), (String::new(), own(&["year", "b"]), false));
         assert_eq!(names("@a(k\n title = \"A\" year = 1)"), ("k".into(), own(&["title", "year"]), false));
         assert_eq!(names("@a{k}"), ("k".into(), Vec::new(), false));
+    }
+
+    #[test]
+    fn value_with_a_brace_too_many_is_whole() {
+        let (_, fields, fault) = fields("@a{k, title = {A} b},\n year = {1}}");
+        assert_eq!((fields[0].1.as_str(), fields.len(), fault), ("A b", 2, true));
     }
 
     #[test]
