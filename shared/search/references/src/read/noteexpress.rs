@@ -7,7 +7,7 @@ use super::{
     field::{Field, Index, Rule},
     labels,
 };
-use crate::split::noteexpress::tag;
+use crate::split::{lines, noteexpress::tag};
 
 /// The names in braces and their fields.
 pub(super) const RULES: &[Rule] = &[
@@ -37,5 +37,15 @@ pub(super) const RULES: &[Rule] = &[
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 
 pub(super) fn read(text: &str) -> Draft<'_> {
-    labels::read(text, tag, &INDEX)
+    let mut draft = Draft::default();
+    for (name, value) in labels::values(text, tag) {
+        if matches!(name, "Keywords" | "Translated Keywords") && !value.is_ascii() {
+            for keyword in lines::all(value).flat_map(labels::east_asian_keywords) {
+                labels::add(&mut draft, &INDEX, name, keyword);
+            }
+        } else {
+            labels::add(&mut draft, &INDEX, name, value);
+        }
+    }
+    draft
 }
