@@ -81,19 +81,42 @@ pub(super) fn parse(text: &str) -> Option<Citation<'_>> {
 
 /// Parses a citation in a field that has nothing else.
 fn parse_on_ovid(text: &str) -> Option<Citation<'_>> {
-    parse(text).or_else(|| parse_issue(text)).or_else(|| parse_pages_last(text))
+    parse(text)
+        .or_else(|| parse_issue(text))
+        .or_else(|| parse_pages_last(text))
+        .or_else(|| parse_without_volume(text).filter(|_| spend(2 * text.len())))
 }
 
 /// Parses a citation in a column for the journal, in the form of Ovid or SinoMed. The pages show that it is one.
 pub(super) fn parse_source(text: &str) -> Option<Citation<'_>> {
-    if !spend(3 * text.len()) {
+    if !spend(5 * text.len()) {
         return None;
     }
+    let has_none = text.contains("(no pagination), ");
     parse_dense(text)
         .or_else(|| parse_japanese(text))
         .or_else(|| parse_lilacs(text))
         .or_else(|| parse_ovid(text))
-        .filter(|found| !found.pages.is_empty() && !found.journal.is_empty())
+        .filter(|found| has_none || !found.pages.is_empty())
+        .or_else(|| parse_without_volume(text).filter(|found| has_none || !found.pages.is_empty()))
+        .filter(|found| !found.journal.is_empty())
+}
+
+/// Parses a citation of Ovid in a tag for the journal. The volume and the pages have their usual shape.
+pub(super) fn parse_journal(text: &str) -> Option<Citation<'_>> {
+    // Most names of journals have no digit.
+    if !text.bytes().any(|byte| byte.is_ascii_digit()) || !spend(5 * text.len()) {
+        return None;
+    }
+    let has_none = text.contains("(no pagination), ");
+    let is_volume = |text: &str| text.len() < 8 && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    parse_ovid(text).filter(|found| is_volume(found.volume)).or_else(|| parse_without_volume(text)).filter(
+        |found| {
+            !found.journal.is_empty()
+                && (are_pages(found.pages.split(';').next().unwrap_or_default())
+                    || (has_none && found.pages.is_empty()))
+        },
+    )
 }
 
 /// `Journal of Tests 2020;12(3):123-129`, also with commas.
@@ -238,18 +261,21 @@ fn parse_ovid(text: &str) -> Option<Citation<'_>> {
         let rest = text[at + 2..].trim_start_matches("Vol.").trim_start_matches("Vol ").trim_start();
         rest.starts_with(|c: char| c.is_ascii_digit())
     };
-    let mut stops = text.match_indices(". ").map(|(at, _)| at);
+    let mut stops = stops(text).into_iter();
     let (journal, at) = match text.split_once(". Conference:") {
         // The numbers follow the name, the place and sometimes the date of the conference.
-        Some((journal, _)) => (journal, stops.filter(is_number).last()?),
-        None => stops.find(is_number).map(|at| (&text[..at], at))?,
+        Some((journal, _)) => (journal, stops.rfind(is_number)?),
+        None => stops.find(is_number).or_else(|| text.find(", Vol ")).map(|at| (&text[..at], at))?,
     };
     let rest = text[at + 2..].trim_start_matches("Vol.").trim_start_matches("Vol ").trim();
-    // The numbers end before the pages, or before the date if that comes first: `Vol.12(3), Mar 2020, pp. 123-129.`
-    let end =
-        rest.find([')', ':', ',']).map_or(rest.len(), |at| at + usize::from(rest[at..].starts_with(')')));
+    let end = numbers_end(rest);
     let (volume, issue, _) = numbers_of(&rest[..end]);
-    let (mut date, mut pages) = ("", article);
+    // A volume without issues.
+    let (issue, own_pages) = match pages_in_bracket(issue) {
+        Some(pages) => ("", pages),
+        None => (issue, ""),
+    };
+    let (mut date, mut pages) = ("", if article.is_empty() { own_pages } else { article });
     // The beginning of a month whose year is in the next part: `12(3), Mar. 5, 2020.`
     let (mut month, mut at) = (None, end);
     for whole in rest[end..].split([',', ':']) {
@@ -268,6 +294,97 @@ fn parse_ovid(text: &str) -> Option<Citation<'_>> {
     }
     dates::year(date)?;
     Some(Citation { journal: journal.trim(), date, volume, issue, pages })
+}
+
+/// The positions of the full stops before a blank, except those in brackets: `140 (5 SUPPL. 1)`.
+fn stops(text: &str) -> Vec<usize> {
+    let (mut found, mut open) = (Vec::new(), None);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'(' => open = Some(found.len()),
+            b')' => found.truncate(open.take().unwrap_or(found.len())),
+            b'.' if text.as_bytes().get(at + 1) == Some(&b' ') => found.push(at),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The end of the numbers before the pages, or before the date if that comes first:
+/// `Vol.12(3), Mar 2020, pp. 123-129.`
+fn numbers_end(text: &str) -> usize {
+    let mut depth = 0_usize;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'(' => depth += 1,
+            b')' if depth < 2 => return at + 1,
+            b')' => depth -= 1,
+            b':' | b',' => return at,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// The pages in a bracket of Embase, `pp 123-129` or `no pagination`, where other sources have an issue.
+fn pages_in_bracket(text: &str) -> Option<&str> {
+    if text == "no pagination" { Some("") } else { text.strip_prefix("pp ").map(str::trim) }
+}
+
+/// A citation on Ovid without a volume: `Journal of Tests. (2):CD001234, 2005.`, `Journal of Tests. Suppl 1:S5-9, 2001.`,
+/// `Journal of Tests. (pp 12-15), 2021.`, `Journal of Tests. , 2019 Jul 05.` or `Handbook of tests. 2019, pp. 12-34.`
+fn parse_without_volume(text: &str) -> Option<Citation<'_>> {
+    let text = text.split_once(" Date of Publication:").map_or(text, |(text, _)| text);
+    let (text, article) = article_number(text);
+    stops(text).into_iter().find_map(|at| {
+        let journal = text[..at].split_once(". Conference:").map_or(&text[..at], |(journal, _)| journal);
+        let rest = text[at + 2..].trim_end_matches(['.', ' ']);
+        let (numbers, date) = rest.split_once(", ")?;
+        let is_journal = journal.len() < MAX_JOURNAL && journal.contains(char::is_alphabetic);
+        if is_journal && is_year(numbers) {
+            let pages = date.strip_prefix("pp. ")?.split(". ").next()?;
+            return are_pages(pages).then_some(Citation {
+                journal,
+                date: numbers,
+                pages,
+                ..Citation::default()
+            });
+        }
+        let (issue, pages) = numbers_without_volume(numbers)?;
+        let pages = if article.is_empty() { pages } else { article };
+        (is_journal && is_date(date)).then_some(Citation { journal, date, issue, pages, volume: "" })
+    })
+}
+
+/// Splits `(2):CD001234`, `(pp 12-15)` or `Suppl 1:S5-9` into issue and pages. Both may be missing.
+fn numbers_without_volume(numbers: &str) -> Option<(&str, &str)> {
+    if numbers.is_empty() {
+        return Some(("", ""));
+    }
+    let Some(bracket) = numbers.strip_prefix('(') else {
+        return numbers
+            .split_once(':')
+            .filter(|(issue, pages)| issue.starts_with("Suppl") && are_pages(pages));
+    };
+    let (inner, pages) = bracketed(bracket, MAX_PAGES)?;
+    if let Some(own) = pages_in_bracket(inner) {
+        return pages.is_empty().then_some(("", own));
+    }
+    let pages = pages.strip_prefix(':').unwrap_or(pages);
+    (inner.starts_with(|c: char| c.is_ascii_digit()) && are_pages(pages)).then_some((inner, pages))
+}
+
+fn is_year(text: &str) -> bool {
+    text.len() == 4 && begins_with_year(text)
+}
+
+/// Returns `true` for a year, possibly with a month and a day after it.
+fn is_date(text: &str) -> bool {
+    let is_part = |word: &str| {
+        let is_day = word.len() <= 2 && word.bytes().all(|byte| byte.is_ascii_digit());
+        is_day || word.split(['-', '/']).all(dates::is_month)
+    };
+    begins_with_year(text) && text.split(' ').skip(1).all(is_part)
 }
 
 /// Splits ` Article Number: e025123.` off a citation. Embase writes it instead of pages.
@@ -424,7 +541,12 @@ pub(super) fn bracketed(text: &str, max: usize) -> Option<(&str, &str)> {
 fn numbers_of(text: &str) -> (&str, &str, &str) {
     let (numbers, rest) = text.split_once(':').unwrap_or((text, ""));
     let (volume, issue) = numbers.split_once('(').unwrap_or((numbers, ""));
-    let issue = issue.split(')').next().unwrap_or_default();
+    // `80(1-B(E))`
+    let nested = issue.find('(').filter(|inner| issue.find(')').is_some_and(|end| *inner < end));
+    let issue = match (nested, issue.find("))")) {
+        (Some(_), Some(end)) => &issue[..=end],
+        _ => issue.split(')').next().unwrap_or_default(),
+    };
     (volume.trim().trim_end_matches('.'), issue.trim(), rest.trim())
 }
 
@@ -491,6 +613,72 @@ mod tests {
             parse("Sex. 2000 people"),
             Some(Citation { journal: "Sex", date: "2000 people", ..Citation::default() })
         );
+    }
+
+    #[test]
+    fn citations_of_ovid_may_lack_numbers() {
+        for (text, parts) in [
+            (
+                "J Tests. 8 (no pagination), 2017. Article Number: e1. Date of Publication: 3 Feb 2017.",
+                ["J Tests", "2017", "8", "", "e1"],
+            ),
+            ("J Tests. 12 (pp 1-9), 2017.", ["J Tests", "2017", "12", "", "1-9"]),
+            (
+                "J Tests. Conference: 52nd Meeting. Bonn. 140 (5 SUPPL. 1) (pp S1), 2011.",
+                ["J Tests", "2011", "140", "5 SUPPL. 1", "S1"],
+            ),
+            (
+                "J Tests. Vol.80(1-B(E)), 2019, pp. No Pagination Specified.",
+                ["J Tests", "2019", "80", "1-B(E)", ""],
+            ),
+            ("J Tests, Vol 12(3), May, 2019, 123-129.", ["J Tests", "May, 2019", "12", "3", "123-129"]),
+            ("J Tests. (2):CD001234, 2005.", ["J Tests", "2005", "", "2", "CD001234"]),
+            ("J Tests. (2)CD001234, 2020 03 05.", ["J Tests", "2020 03 05", "", "2", "CD001234"]),
+            ("J Tests. , 2019 Jul 05.", ["J Tests", "2019 Jul 05", "", "", ""]),
+            ("J Tests. Suppl 1:S5-9, 2001 Jan-Feb.", ["J Tests", "2001 Jan-Feb", "", "Suppl 1", "S5-9"]),
+            ("J Tests. (no pagination), 2021. Date of Publication: 2021.", ["J Tests", "2021", "", "", ""]),
+            ("J Tests. Part A. (pp 12-15), 2021.", ["J Tests. Part A", "2021", "", "", "12-15"]),
+            ("Handbook. 2019, pp. 12-34. New York, NY: Press; US.", ["Handbook", "2019", "", "", "12-34"]),
+        ] {
+            let [journal, date, volume, issue, pages] = parts;
+            assert_eq!(parse_on_ovid(text), Some(Citation { journal, date, volume, issue, pages }), "{text}");
+        }
+        for text in [
+            "J Tests. , Boston, 2019.",
+            "J Tests. (2) of 3, 2005.",
+            "J Tests. (see above), 2005.",
+            "J Tests. Supplement to a book: its pages, 2005.",
+            "J Tests. , 2019 people.",
+        ] {
+            assert_eq!(parse_on_ovid(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn name_of_a_journal_is_no_citation() {
+        let found = |text| parse_journal(text).map(|found| (found.journal, found.volume, found.pages));
+        assert_eq!(
+            found("J Tests. 12(3):123-9; discussion 5, 2020."),
+            Some(("J Tests", "12", "123-9; discussion 5"))
+        );
+        assert_eq!(found("J Tests. 6 (7) (no pagination), 2016."), Some(("J Tests", "6", "")));
+        assert_eq!(
+            found("J Tests. 9 (pp 1-9), 2016. Date of Publication: 26 Jul 2016."),
+            Some(("J Tests", "9", "1-9"))
+        );
+        for text in [
+            "J Tests. 2016",
+            "Proc. 12th Conf. on Tests, 3-5 May, 2019",
+            "Proc. 12th Conf. on Tests, Bonn, 2019",
+            "Conference of Tests, 2019, 12: The future",
+            "Tests. 2nd, 3-5 May, 2019",
+            "Lecture Notes in Tests. Vol. 12",
+            "Tests. Series 3, Vol. 5: 1990-2000",
+            "Tests (Basel, 2012)",
+            "J Tests. , 2019 Jul 05.",
+        ] {
+            assert_eq!(found(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -267,16 +267,32 @@ pub(super) fn complete_from_source(reference: &mut Reference) {
         complete_numbers(reference, volume, issue, pages);
         reference.journal = Some(journal.to_owned());
     } else if let Some(found) = citation::parse_source(source) {
-        let date = dates::date(found.date);
-        if reference.year.is_none_or(|year| Some(year) == date.year) {
-            reference.date = reference.date.take().or(date.iso());
-        }
-        reference.year = reference.year.or(date.year);
-        complete_numbers(reference, found.volume, found.issue, found.pages);
-        reference.journal = tidy::line(found.journal);
+        complete_from(reference, &found);
     } else {
         reference.journal = Some(given);
     }
+}
+
+/// Parses the journal of a record without volume, issue and pages. Ovid writes a citation there for records of CENTRAL.
+pub(super) fn complete_from_journal(reference: &mut Reference) {
+    let Reference { volume: None, issue: None, pages: None, journal: Some(journal), .. } = reference else {
+        return;
+    };
+    let journal = std::mem::take(journal);
+    match citation::parse_journal(identifiers::front(&journal)) {
+        Some(found) => complete_from(reference, &found),
+        None => reference.journal = Some(journal),
+    }
+}
+
+fn complete_from(reference: &mut Reference, found: &citation::Citation<'_>) {
+    let date = dates::date(found.date);
+    if reference.year.is_none_or(|year| Some(year) == date.year) {
+        reference.date = reference.date.take().or(date.iso());
+    }
+    reference.year = reference.year.or(date.year);
+    complete_numbers(reference, found.volume, found.issue, found.pages);
+    reference.journal = tidy::line(found.journal);
 }
 
 /// Splits `102:4 (253-258). Date of Publication: 25 Aug 2004` into volume, issue and pages, or the number of the article.
@@ -301,6 +317,9 @@ fn source_numbers(numbers: &str) -> (&str, &str) {
     let is_part = |issue: &str| {
         PARTS.iter().any(|part| issue.get(..part.len()).is_some_and(|found| found.eq_ignore_ascii_case(part)))
     };
+    if is_part(numbers) {
+        return ("", numbers);
+    }
     let spaced = || numbers.split_once(' ').filter(|(_, issue)| is_part(issue));
     numbers.split_once(':').or_else(spaced).unwrap_or((numbers, ""))
 }
@@ -321,7 +340,9 @@ fn source_parts(source: &str) -> Option<(&str, i32, &str)> {
         let (year, rest) = citation::bracketed(&source[at + opening.len()..], 4)?;
         let year = (year.len() == 4).then(|| dates::year(year)).flatten()?;
         // A journal's name may end in a year; the numbers after it show that this is a citation.
-        let cited = rest.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '(' || c == ':');
+        const NUMBERS: [&str; 4] = [". Date of Publication:", " Article Number:", " SUPPL", " Supplement"];
+        let cited = rest.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '(' || c == ':')
+            || NUMBERS.iter().any(|numbers| rest.starts_with(numbers));
         cited.then_some((source[..at].trim_end(), year, rest))
     })
 }
@@ -361,10 +382,18 @@ mod tests {
                 ["35", "SUPPL. 1", "S5-S10"],
             ),
             ("Tests (2019) 22 A (508)", ["22 A", "", "508"]),
+            ("Tests (2019). Date of Publication: 2019", ["", "", ""]),
+            ("Tests (2019) Article Number: 123. Date of Publication: 2019", ["", "", "123"]),
+            ("Tests (2019) SUPPL. 1 (S12). Date of Publication: 2019", ["", "SUPPL. 1", "S12"]),
             ("Tests (2019) 9:4 (no pagination) Article Number: e025123", ["9", "4", "e025123"]),
         ] {
             let mut reference = Reference { journal: Some(source.into()), ..Reference::default() };
             complete_from_source(&mut reference);
+            assert_eq!(
+                (reference.journal.as_deref(), reference.year),
+                (Some("Tests"), Some(2019)),
+                "{source}"
+            );
             let Reference { volume, issue, pages, .. } = reference;
             assert_eq!([volume, issue, pages].map(Option::unwrap_or_default), numbers, "{source}");
         }

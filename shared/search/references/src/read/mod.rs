@@ -105,7 +105,7 @@ pub(crate) fn read(
     parents: Parents<'_>,
 ) -> Result<Reference, String> {
     values::check(format, text)?;
-    let reference = match (format, context) {
+    let mut reference = match (format, context) {
         (Format::Ris, _) => ris::read(&ris::without_elements(text)).finish(),
         (Format::LooseRis, _) => ris::read_loose(text).finish(),
         (Format::Nbib, _) => nbib::read(text).finish(),
@@ -142,6 +142,12 @@ pub(crate) fn read(
         (Format::Csv { .. }, Some(Context::Table(header))) => csv::read(header, text)?,
         (Format::Csv { .. }, _) => return Err("the table has no header row".to_owned()),
     };
+    if matches!(
+        format,
+        Format::Ris | Format::LooseRis | Format::Refer | Format::EndNoteXml | Format::RefWorks
+    ) {
+        csv::complete_from_journal(&mut reference);
+    }
     if reference.is_blank() {
         return Err("it has no title, author, DOI or any other field that could be read".to_owned());
     }
