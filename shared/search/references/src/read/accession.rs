@@ -12,7 +12,7 @@ pub(super) use registrations::is_registration;
 use registrations::{apart, dutch_registration, european, european_registration, is_eudract, registration};
 
 use super::{
-    identifiers::{doi, front, pmid, running_number},
+    identifiers::{doi, front, labelled_pmid, pmid, running_number},
     resolve,
 };
 use crate::{Reference, work::spend};
@@ -103,8 +103,10 @@ impl Accessions {
         }
         keep(&mut self.pmcid, pmcid(number));
         self.web_of_science(number);
-        if number.get(..4).is_some_and(|label| label.eq_ignore_ascii_case("pmid")) {
-            keep(&mut self.pmid, pmid(number));
+        let has_label =
+            |label: &str| number.get(..label.len()).is_some_and(|front| front.eq_ignore_ascii_case(label));
+        if has_label("pmid") || has_label("pubmed id:") {
+            keep(&mut self.pmid, pmid(number).or_else(|| labelled_pmid(number)));
         }
         match plain(if kind.is_empty() { tag } else { kind }).as_str() {
             "db" | "dp" | "database" | "remotedatabasename" | "w" => {

@@ -132,7 +132,10 @@ fn add<'a>(draft: &mut Draft<'a>, name: &str, text: Cow<'a, str>) -> Option<Stri
         }
         // Tildes and dashes in links are literal.
         Field::Url | Field::Doi => {
-            draft.add_decoded(named, map_text(map_text(text, entities::decode), latex::literal));
+            draft.add_decoded(
+                named,
+                map_text(map_text(map_text(text, entities::decode), without_signs), latex::literal),
+            );
         }
         Field::Abstract => {
             let text = map_text(text, plain);
@@ -141,6 +144,14 @@ fn add<'a>(draft: &mut Draft<'a>, name: &str, text: Cow<'a, str>) -> Option<Stri
         _ => draft.add_decoded(named, map_text(text, plain)),
     }
     None
+}
+
+/// Replaces the signs of formulas in a link or DOI: `$<$`.
+fn without_signs(text: &str) -> Cow<'_, str> {
+    if !text.contains("$<$") && !text.contains("$>$") {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.replace("$<$", "<").replace("$>$", ">"))
 }
 
 /// Finds a PMID in a note. Zotero has no field for it, and writes `PMID: 123` on a line of the note.

@@ -343,24 +343,47 @@ fn trim_doi(mut doi: &str) -> &str {
     }
 }
 
-/// Extracts the DOI from a link: a resolver's, one passed as `id=doi:`, or one in the path of a publisher's page.
+/// Extracts the DOI from a link: a resolver's, one passed as `id=doi:` or `doi=`, or one in the path of a publisher's
+/// page.
 pub(super) fn doi_in_url(url: &str) -> Option<String> {
     // Checked before decoding: most links contain no DOI, and these letters are never percent-encoded.
-    if !front(url).contains("doi") {
+    if !["doi", "10."].iter().any(|mark| front(url).contains(mark)) {
         return None;
     }
     let url = percent_decoded(front(url));
     let marks = ["doi.org/", "doi:"];
     let rest = marks.iter().find_map(|mark| url.find(mark).map(|at| &url[at + mark.len()..]));
-    if let Some(rest) = rest.or_else(|| behind_proxy(&url)) {
+    if let Some(rest) = rest.or_else(|| behind_proxy(&url)).or_else(|| parameter(&url)) {
         return doi(rest.split('&').next().unwrap_or_default());
     }
     // The number of a record in CENTRAL also has the form of a DOI.
-    let page = url.split_once("/doi/").filter(|(host, _)| !host.ends_with("/central"))?.1;
+    let Some((_, page)) = url.split_once("/doi/").filter(|(host, _)| !host.ends_with("/central")) else {
+        return doi_of_article(&url);
+    };
     let found = ["", "full/", "abs/", "pdf/", "epdf/", "pdfdirect/", "abstract/", "figure/", "ref/"]
         .iter()
         .find_map(|kind| page.strip_prefix(kind).filter(|rest| rest.starts_with("10.")))?;
     doi(found.split(['?', '&', '#']).next().unwrap_or_default())
+}
+
+/// The value of a parameter `doi`, or of `id` if the page is `article`: `?doi=10.5555/a`, `/article?id=10.5555/a`.
+fn parameter(url: &str) -> Option<&str> {
+    ["?doi=10.", "&doi=10.", "/article?id=10."].iter().find_map(|mark| {
+        let at = url.find(mark)?;
+        Some(&url[at + mark.len() - "10.".len()..])
+    })
+}
+
+/// The DOI in the path of an article: `/article/10.5555/a`, `/articles/10.5555/a/full`, `/content/10.5555/av1.abstract`.
+/// A further slash may not belong to the DOI.
+fn doi_of_article(url: &str) -> Option<String> {
+    let (_, path) = url.split_once("://")?.1.split_once('/')?;
+    let path = path.split(['?', '&', '#']).next()?;
+    let found = ["article/10.", "articles/10.", "content/10."].iter().find_map(|mark| {
+        let at = path.find(mark).filter(|at| *at == 0 || path[..*at].ends_with('/'))?;
+        Some(&path[at + mark.len() - "10.".len()..])
+    });
+    doi(found?).filter(|doi| memchr::memchr_iter(b'/', doi.as_bytes()).count() == 1)
 }
 
 /// The path of a link to a resolver through the proxy of a library: `https://doi-org.proxy.example.org/10.5555/a`.
@@ -514,6 +537,25 @@ mod tests {
             ("https://publisher.example/doi/full/10.5555/ab.12?journalCode=x", Some("10.5555/ab.12")),
             ("https://publisher.example/doi/10.5555/ab.12", Some("10.5555/ab.12")),
             ("https://www.cochranelibrary.com/central/doi/10.1002/central/CN-1/full", None),
+            (
+                "https://www.scopus.com/inward/record.uri?eid=2-s2.0-8&doi=10.5555%2fab.12&partnerID=40",
+                Some("10.5555/ab.12"),
+            ),
+            ("https://example.org/x?doi=10.5555/ab.12&a=b", Some("10.5555/ab.12")),
+            ("https://link.springer.com/article/10.5555/ab-12?error=cookies", Some("10.5555/ab-12")),
+            ("https://www.frontiersin.org/articles/10.5555/ab.12/full", Some("10.5555/ab.12")),
+            (
+                "https://www.biorxiv.org/content/10.1101/2020.01.01.12v1.abstract",
+                Some("10.1101/2020.01.01.12"),
+            ),
+            ("https://journals.plos.org/plosone/article?id=10.5555/ab.12", Some("10.5555/ab.12")),
+            // Parts of an article, and numbers that are no DOI.
+            ("https://journals.plos.org/plosone/article/figure?id=10.5555/ab.12.g001", None),
+            ("https://link.springer.com/article/10.5555/ab-12/figures/1", None),
+            ("https://example.org/content/10/1/2", None),
+            ("https://example.org/articles/10.1/2", None),
+            ("https://10.0.0.1/article/5", None),
+            ("https://example.org/x?mydoi=10.5555/ab.12", None),
             ("https://example.org/doi/about", None),
             ("https://example.org/100%", None),
         ] {

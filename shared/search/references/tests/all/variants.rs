@@ -814,3 +814,25 @@ fn rows_joined_by_an_unclosed_quotation_mark_are_separate() {
         assert_eq!(titles(rows), expected, "{rows}");
     }
 }
+
+#[test]
+fn labelled_pmids_are_found_in_any_tag() {
+    for (line, pmid) in [
+        ("U2  - PMID: 31234567.", Some("31234567")),
+        ("U2  - PMID: NLM31234567", Some("31234567")),
+        ("U1  - PubMed ID: 31234567", Some("31234567")),
+        ("C3  - PMID 31234567", Some("31234567")),
+        ("U1  - PubMed ID", None),
+        ("U1  - PMID 12 of 20", None),
+    ] {
+        assert_eq!(with(&[line]).pmid.as_deref(), pmid, "{line}");
+    }
+}
+
+#[test]
+fn signs_of_formulas_in_a_doi_are_replaced() {
+    let text =
+        "@article{a, title={A}, doi={10.5555/(SICI)1097-0258(1998)17:15/16$<$1661::AID-SIM968$>$3.0.CO;2-2}}";
+    let found = references(text).remove(0).doi;
+    assert_eq!(found.as_deref(), Some("10.5555/(sici)1097-0258(1998)17:15/16<1661::aid-sim968>3.0.co;2-2"));
+}
