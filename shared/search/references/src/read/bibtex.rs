@@ -20,6 +20,7 @@ use super::{
     field::{Field, FieldName, Index, Rule},
     identifiers, latex, tidy,
 };
+use crate::work::spend;
 
 /// The fields of BibTeX and of references. The entry type is available under the name `@`.
 pub(super) const RULES: &[Rule] = &[
@@ -117,6 +118,7 @@ fn join_subtitles(fields: &mut Vec<(Cow<'_, str>, Cow<'_, str>)>) {
 
 /// Adds a field to the draft, and returns a PMID noted in it.
 fn add<'a>(draft: &mut Draft<'a>, name: &str, text: Cow<'a, str>) -> Option<String> {
+    let text = map_text(text, without_conditionals);
     let Some(named) = INDEX.find(name) else {
         let text = plain(&text);
         draft.extra.push(name, &text);
@@ -144,6 +146,25 @@ fn add<'a>(draft: &mut Draft<'a>, name: &str, text: Cow<'a, str>) -> Option<Stri
         _ => draft.add_decoded(named, map_text(text, plain)),
     }
     None
+}
+
+/// Keeps only the text outside of formulas of the conditionals that the American Physical Society writes:
+/// `\ifmmode \acute{n}\else \'{n}\fi{}`.
+fn without_conditionals(text: &str) -> Cow<'_, str> {
+    const BEGIN: &str = "\\ifmmode";
+    if !text.contains(BEGIN) || !spend(3 * text.len()) {
+        return Cow::Borrowed(text);
+    }
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((before, conditional)) = rest.split_once(BEGIN)
+        && let Some((_, other)) = conditional.split_once("\\else")
+        && let Some((other, after)) = other.split_once("\\fi")
+    {
+        out.push_str(before);
+        out.push_str(other.trim_start());
+        rest = after;
+    }
+    Cow::Owned(out + rest)
 }
 
 /// Replaces the signs of formulas in a link or DOI: `$<$`.

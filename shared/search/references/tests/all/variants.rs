@@ -836,3 +836,12 @@ fn signs_of_formulas_in_a_doi_are_replaced() {
     let found = references(text).remove(0).doi;
     assert_eq!(found.as_deref(), Some("10.5555/(sici)1097-0258(1998)17:15/16<1661::aid-sim968>3.0.co;2-2"));
 }
+
+#[test]
+fn conditionals_of_tex_keep_the_text() {
+    let authors =
+        |list: &str| references(&format!("@article{{a, title={{A}}, author={{{list}}}}}")).remove(0).authors;
+    let name = r"Skibi\ifmmode \acute{n}\else \'{n}\fi{}ski";
+    assert_eq!(authors(&format!("{name}, R. and Golak, J.")), ["Skibiński, R.", "Golak, J."]);
+    assert_eq!(authors(&format!("R. {name} and J. Golak")), ["Skibiński, R.", "Golak, J."]);
+}

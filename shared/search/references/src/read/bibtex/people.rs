@@ -14,6 +14,7 @@ pub(super) fn split_names(text: &str) -> Vec<String> {
     if !spend(text.len()) {
         return Vec::new();
     }
+    let text = whole_group(tidy::trim(text)).filter(|inner| is_list_of_people(inner)).unwrap_or(text);
     let (mut names, mut start, mut depth, mut at) = (Vec::new(), 0, 0_usize, 0);
     // Unbalanced braces do not protect anything.
     let closed = count(text, b'{') == count(text, b'}');
@@ -26,8 +27,9 @@ pub(super) fn split_names(text: &str) -> Vec<String> {
         at += word.len();
     }
     names.push(&text[start..]);
-    let names: Vec<&str> = names.into_iter().flat_map(at_semicolons).map(names::without_others).collect();
-    if have_initials_last(&names) {
+    let names = names.into_iter().flat_map(at_semicolons).flat_map(at_signs).map(names::without_others);
+    let (names, are_short) = at_commas(names.collect());
+    if are_short || have_initials_last(&names) {
         let short = |name: &&str| whole_group(name).is_none() && is_short(name);
         let each = |name| if short(&name) { names::one(&plain(name)) } else { person(name) };
         return names.into_iter().filter_map(each).collect();
@@ -62,6 +64,118 @@ fn at_semicolons(names: &str) -> Vec<&str> {
     parts
 }
 
+/// Splits names at ampersands and slashes between blanks, if people are on both sides of each. Organisations have such
+/// names too: `Johnson & Johnson`.
+fn at_signs(names: &str) -> Vec<&str> {
+    const SIGNS: [&str; 4] = [" & ", " \\& ", " &amp; ", " / "];
+    let Some(sign) = SIGNS.into_iter().find(|sign| names.contains(sign)) else { return vec![names] };
+    spend(4 * names.len());
+    let are_people = |side: &str| !side.contains(['{', '}']) && are_people(&plain(side));
+    if names.split(sign).all(are_people) { names.split(sign).collect() } else { vec![names] }
+}
+
+/// Returns `true` for `Roe, Ann`, `Ann Roe`, `Roe, A., Doe, B.` and `A. Roe, B. Doe`.
+fn are_people(text: &str) -> bool {
+    /// The last words of companies that are no other words of organisations.
+    const COMPANIES: [&str; 7] =
+        ["Associates", "Co", "Laboratories", "Limited", "Partners", "Publishers", "Sons"];
+    let text = text.trim().trim_end_matches(',');
+    let last = text.rsplit([' ', ',']).next().unwrap_or_default().trim_end_matches('.');
+    if names::is_organisation(text) || COMPANIES.contains(&last) {
+        return false;
+    }
+    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    parts.iter().all(|part| names::is_natural(part))
+        || (parts.len().is_multiple_of(2) && parts.chunks(2).all(|pair| is_person(pair[0], pair[1])))
+}
+
+/// Returns `true` for a family name and given names.
+fn is_person(family: &str, given: &str) -> bool {
+    names::is_natural(&format!("{given} {family}"))
+}
+
+/// Returns `true` for `Roe, Ann and Doe, Bob`: a comma between family and given name in each part.
+fn is_list_of_people(text: &str) -> bool {
+    if !text.contains(" and ") || !spend(3 * text.len()) || names::is_organisation(text) {
+        return false;
+    }
+    text.split(" and ").all(|name| {
+        let name = plain(name);
+        name.split_once(',').is_some_and(|(family, given)| is_person(family.trim(), given.trim()))
+    })
+}
+
+/// Splits a list with commas before its only or last `and`, and returns `true` if all names are in the order of `Roe A`.
+/// Two names in natural order without `and` may be a family name and given names.
+fn at_commas(names: Vec<&str>) -> (Vec<&str>, bool) {
+    let Some((first, others)) = names.split_first() else { return (names, false) };
+    let parts: Vec<&str> = first.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
+    let is_plain = |name: &str| !name.contains(['{', '\\', '=']) && !names::is_organisation(name);
+    if parts.len() < 2 || !is_plain(first) || !spend(2 * first.len()) {
+        return (names, false);
+    }
+    let is_other = |name: &str| tidy::trim(name).eq_ignore_ascii_case("others");
+    let are_short = (parts.len() > 2 || others.is_empty() || others.iter().any(|name| !is_other(name)))
+        && parts.iter().all(|part| is_short(part))
+        && others.iter().all(|name| is_short(name) || is_other(name));
+    let are_natural = others.len() == 1
+        && others.iter().all(|name| is_plain(name) && names::is_natural(name))
+        && parts.iter().all(|part| names::is_natural(part));
+    if !are_short && !are_natural {
+        return (names, false);
+    }
+    (parts.into_iter().chain(others.iter().copied()).collect(), are_short)
+}
+
+/// Parses `Roe, A., Doe, B., Poe, Farm, C. D.`, where the initials of a few people are missing.
+fn with_missing_initials(parts: &[&str]) -> Option<Vec<String>> {
+    let are_initials = |part: &str| {
+        names::are_initials(&part.replace(' ', "")) && !names::is_suffix(part) && !names::is_degree(part)
+    };
+    let is_family = |part: &str| {
+        part.starts_with(char::is_uppercase)
+            && part.contains(char::is_lowercase)
+            && part.chars().all(|c| c.is_alphabetic() || matches!(c, '-' | '\'' | '’'))
+            && !names::is_suffix(part)
+    };
+    let mut people: Vec<(&str, &str)> = Vec::new();
+    for part in parts {
+        match people.last_mut() {
+            Some((_, given)) if given.is_empty() && are_initials(part) => *given = part,
+            _ if is_family(part) => people.push((part, "")),
+            _ => return None,
+        }
+    }
+    let whole = people.iter().filter(|(_, given)| !given.is_empty()).count();
+    (whole > 1 && whole < people.len() && 2 * whole > people.len())
+        .then(|| people.into_iter().filter_map(|(family, given)| names::joined(family, given)).collect())
+}
+
+/// Returns `true` for `Roe A` and `Roe JA`: the last word has a single letter, or two or three capitals that are hardly a
+/// family name. Some people write their family name in capitals: `Wei LI`, `Jun WANG`.
+fn ends_in_initials(name: &str) -> bool {
+    /// Family names with two letters, and one without a vowel.
+    #[rustfmt::skip]
+    const FAMILIES: [&str; 44] = [
+        "AI", "AN", "AO", "BA", "BI", "BO", "CU", "DI", "DO", "DU", "FU", "GE", "GU", "HA", "HE", "HO", "HU", "IM", "JI",
+        "JO", "JU", "KE", "KO", "LE", "LI", "LO", "LU", "LY", "MA", "MO", "MU", "NG", "NI", "NO", "OH", "OU", "QI", "QU",
+        "SO", "SU", "WU", "XU", "YE", "YU",
+    ];
+    let words = words_of(name);
+    let Some(last) = words.last() else { return false };
+    let is_vowel = |c: char| "AEIOUY".contains(c);
+    let are_initials = match last.chars().count() {
+        1 => true,
+        2 => !FAMILIES.contains(&last.as_str()),
+        3 => last.is_ascii() && !last.contains(is_vowel),
+        _ => false,
+    };
+    are_initials
+        && words[0].contains(char::is_lowercase)
+        && names::is_short(&words)
+        && !names::is_group(&words)
+}
+
 /// Returns `true` for a list such as `Roe A and Doe BC and Test Study Group`, as programs write that convert from PubMed.
 /// A single letter shows that the last words are initials: families may be in capitals, as in `Wei LI`.
 fn have_initials_last(names: &[&str]) -> bool {
@@ -94,7 +208,13 @@ fn people(name: &str, is_alone: bool) -> Vec<String> {
     if bare.contains(['{', '\\', '=']) {
         return person(bare).into_iter().collect();
     }
+    if is_alone && !bare.contains(',') && ends_in_initials(bare) {
+        return names::one(&plain(bare)).into_iter().collect();
+    }
     let parts: Vec<&str> = bare.split(',').map(str::trim).collect();
+    if is_alone && let Some(people) = with_missing_initials(&parts) {
+        return people;
+    }
     let has_initial = || bare.split([' ', ',']).any(|word| word.ends_with('.') || word.chars().count() == 1);
     let are_initials = |given: &str| names::are_initials(&given.replace(' ', "")) && !names::is_suffix(given);
     // Initials have up to three letters; longer ones abbreviate organisations. Degrees and suffixes follow names.
@@ -344,7 +464,51 @@ mod tests {
             ("Roe, Jr., Ann", &["Roe, Ann, Jr."]),
             ("M&uuml;ller, Ann", &["Müller, Ann"]),
             ("{Roe; Doe and Sons}", &["Roe; Doe and Sons"]),
-            ("Ann X", &["X, Ann"]),
+            ("Roe A, Doe BC, Poe D", &["Roe, A", "Doe, BC", "Poe, D"]),
+            ("Roe A., Doe B. and Poe C. D.", &["Roe, A.", "Doe, B.", "Poe, C. D."]),
+            ("Roe AB, Doe CD, Poe EF and others", &["Roe, AB", "Doe, CD", "Poe, EF"]),
+            ("Roe A, Doe B", &["Roe, A", "Doe, B"]),
+            ("Ann Roe, Bob Doe and Kay Poe", &["Roe, Ann", "Doe, Bob", "Poe, Kay"]),
+            ("A. Roe, B. Doe, and C. Poe", &["Roe, A.", "Doe, B.", "Poe, C."]),
+            (
+                "Ann Roe, Bob Doe, Kay Poe, Jo Farm and Ed Hill",
+                &["Roe, Ann", "Doe, Bob", "Poe, Kay", "Farm, Jo", "Hill, Ed"],
+            ),
+            ("Roe, A., Doe, B., Poe, Farm, C. D.", &["Roe, A.", "Doe, B.", "Poe", "Farm, C. D."]),
+            // Family names of two words.
+            ("Roe Doe, Ann and Poe Farm, Bob", &["Roe Doe, Ann", "Poe Farm, Bob"]),
+            (
+                "García Roe, Ana José and Pérez Doe, Eva María",
+                &["García Roe, Ana José", "Pérez Doe, Eva María"],
+            ),
+            ("van der Roe, Ann Kay and Bob Doe", &["van der Roe, Ann Kay", "Doe, Bob"]),
+            ("Roe A, Bob and Doe, C.", &["Roe A, Bob", "Doe, C."]),
+            ("Roe, Ann, Doe, Bob", &["Roe, Ann, Doe, Bob"]),
+            ("Test Group, Ann Arbor and Ann Roe", &["Test Group, Ann Arbor", "Roe, Ann"]),
+            // Signs.
+            ("Roe, A. & Doe, B.", &["Roe, A.", "Doe, B."]),
+            ("Roe, A., Doe, B. & Poe, C.", &["Roe, A.", "Doe, B.", "Poe, C."]),
+            ("A. Roe \\& B. Doe", &["Roe, A.", "Doe, B."]),
+            ("Ann Roe / Bob Doe", &["Roe, Ann", "Doe, Bob"]),
+            ("Roe, Ann &amp; Doe, Bob and Poe, Kay", &["Roe, Ann", "Doe, Bob", "Poe, Kay"]),
+            ("Johnson & Johnson", &["Johnson, Johnson &"]),
+            ("{Roe \\& Doe}", &["Roe & Doe"]),
+            ("Merck Sharp & Dohme Corp.", &["Merck Sharp & Dohme Corp."]),
+            ("Smith Kline & French Laboratories", &["Laboratories, Smith Kline & French"]),
+            // A single name.
+            ("Roe A", &["Roe, A"]),
+            ("Roe JA", &["Roe, JA"]),
+            ("van der Berg DM", &["van der Berg, DM"]),
+            ("Аренс З", &["Аренс, З"]),
+            ("Wei LI", &["LI, Wei"]),
+            ("Jun WANG", &["WANG, Jun"]),
+            ("Kay NG", &["NG, Kay"]),
+            ("A Roe", &["Roe, A"]),
+            // Braces around a list.
+            ("{Roe, Ann A. and Doe, Bob}", &["Roe, Ann A.", "Doe, Bob"]),
+            ("{Ann Roe and Bob Doe}", &["Ann Roe and Bob Doe"]),
+            ("{Institute of Tests, Roe and Hospital, Doe}", &["Institute of Tests, Roe and Hospital, Doe"]),
+            ("{Berg, Ltd and Tests}", &["Berg, Ltd and Tests"]),
         ] {
             assert_eq!(split_names(text), names, "{text}");
         }
