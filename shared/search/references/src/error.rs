@@ -162,6 +162,7 @@ impl fmt::Display for OtherExport {
             "XML of Word's list of sources" => {
                 "export RIS from the program that the sources come from, or save them as BibTeX"
             }
+            "text of Embase" => "export RIS or CSV from Embase",
             name if name.contains("JSTOR") => "export RIS or BibTeX from JSTOR",
             name if name.contains("ClinicalTrials") => "export RIS, JSON or CSV from ClinicalTrials.gov",
             name if name.contains("GB/T") => "export NoteExpress or EndNote from the database",

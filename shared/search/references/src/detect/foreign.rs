@@ -1,5 +1,7 @@
 //! Recognizes related text formats that are not supported, so that the message can name them.
 
+use crate::split::lines;
+
 /// Recognizes a format by the beginning of the file.
 pub(super) fn by_start(start: &str) -> Option<&'static str> {
     const STARTS: [(&str, &str); 2] = [("{\\rtf", "rich text (RTF)"), ("%PDF", "a PDF document")];
@@ -14,6 +16,10 @@ pub(super) fn json(start: &str) -> Option<&'static str> {
 /// Recognizes a format by later lines. Tried last, because such lines also occur in values of other formats.
 pub(super) fn by_lines(text: &str) -> Option<&'static str> {
     let text = text.trim_start();
+    let has_line = |name: &str| lines::all(text).any(|line| line.trim() == name);
+    if ["TITLE", "AUTHOR NAMES", "SOURCE"].into_iter().all(has_line) {
+        return Some("text of Embase");
+    }
     let numbered = text.strip_prefix("[1]").or_else(|| text.strip_prefix("［1］"));
     if numbered.is_some_and(|rest| rest.contains("[J]") || rest.contains("[D]") || rest.contains("[C]")) {
         return Some("a list of references in GB/T 7714");
@@ -31,6 +37,10 @@ mod tests {
         assert_eq!(by_start("{\\rtf1 a"), Some("rich text (RTF)"));
         assert_eq!(by_lines("[{\"id\": 1}]"), Some("JSON"));
         assert_eq!(by_lines("[1]王伟.研究[J].医学杂志,2020"), Some("a list of references in GB/T 7714"));
+        assert_eq!(
+            by_lines("RECORD 1\n\nTITLE\na\n\nAUTHOR NAMES\nb\n\nSOURCE\n c\n"),
+            Some("text of Embase")
+        );
         assert_eq!(by_lines("[draft] Dear all"), None);
         assert_eq!(by_lines("someone@example.org {hello}"), None);
     }

@@ -5,7 +5,7 @@ use crate::{
     split::{Splitter, Step, csv::Csv, fields, lines},
     table::{
         cells::cells,
-        header::{Header, column, is_separator_line},
+        header::{Header, MAX_NAME, column, is_separator_line},
     },
 };
 
@@ -22,6 +22,9 @@ pub(super) enum TableDetection {
 pub(super) fn find(text: &str) -> Option<TableDetection> {
     let headed = |delimiter| Header::parse(header_row(text, delimiter)?, delimiter);
     if let Some(header) = widest(headed) {
+        if header.columns.len() == 1 && has_field_lines(text) {
+            return None;
+        }
         return Some(TableDetection::WithHeader(header.delimiter, header.recognised()));
     }
     let first = lines::all(text).find(|line| !line.trim().is_empty())?;
@@ -70,6 +73,24 @@ pub(crate) fn has_field_rows(text: &str) -> bool {
     names.len() >= MIN_ROWS && names.contains(&"title")
 }
 
+/// Returns `true` if lines consist of the names of different fields, as in the text of Embase: `TITLE`, `AUTHOR NAMES`. A
+/// table with one column has titles there.
+fn has_field_lines(text: &str) -> bool {
+    /// The number of lines that are inspected.
+    const MAX_LINES: usize = 60;
+    let mut names = Vec::new();
+    let known = |line: &str| if line.len() <= MAX_NAME { column(line, 1).named } else { None };
+    for named in lines::all(text).take(MAX_LINES).map(str::trim).filter_map(known) {
+        if !names.contains(&named.name) {
+            names.push(named.name);
+        }
+        if names.len() >= MIN_ROWS {
+            return true;
+        }
+    }
+    false
+}
+
 fn header_row(text: &str, delimiter: Delimiter) -> Option<&str> {
     let mut splitter = Csv::new(delimiter, usize::MAX);
     let mut rest = text;
@@ -97,6 +118,9 @@ mod tests {
         assert_eq!(delimiter("\"Article, Title\",x\tTitle\tDOI"), Some(Delimiter::Tab));
         assert_eq!(delimiter("Title\n123\n"), Some(Delimiter::Comma));
         assert_eq!(find("name,size\na,1\n"), None);
+        // Text with names of fields.
+        assert_eq!(find("TITLE\n  a\nSOURCE\n  b\nAUTHOR NAMES\n  c\n"), None);
+        assert_eq!(delimiter("Title\nAbstract\na\nTitle\nAbstract\n"), Some(Delimiter::Comma));
     }
 
     #[test]
