@@ -7,6 +7,7 @@ use super::{
     draft::Draft,
     elements::{Visitor, attribute, walk},
     field::{Field, FieldName, Index, Rule},
+    names,
     person::Person,
     tidy,
 };
@@ -14,9 +15,9 @@ use super::{
 /// The elements and their fields.
 pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Title, names: &["title-group/article-title", "title-group/subtitle"] },
-    Rule { field: Field::FamilyName, names: &["name/surname"] },
-    Rule { field: Field::GivenName, names: &["name/given-names"] },
-    Rule { field: Field::NameSuffix, names: &["name/suffix"] },
+    Rule { field: Field::FamilyName, names: &["name/surname", "string-name/surname"] },
+    Rule { field: Field::GivenName, names: &["name/given-names", "string-name/given-names"] },
+    Rule { field: Field::NameSuffix, names: &["name/suffix", "string-name/suffix"] },
     Rule { field: Field::Group, names: &["collab"] },
     Rule { field: Field::Date, names: &["pub-date/year"] },
     Rule { field: Field::MonthDay, names: &["pub-date/month", "pub-date/day"] },
@@ -66,6 +67,10 @@ struct Jats<'a> {
     draft: Draft<'a>,
     person: Person,
     editor: bool,
+    /// `true` inside of a contributor.
+    in_contributor: bool,
+    /// Inside of alternative forms of one name: `true` if the first one was read.
+    has_alternative: Option<bool>,
     /// Year, month and day of the current date, and its rank: the date of the issue precedes that of a publication online.
     date: [String; 3],
     rank: u8,
@@ -74,6 +79,14 @@ struct Jats<'a> {
 }
 
 impl<'a> Jats<'a> {
+    /// Adds the name of a contributor. Of alternative forms, such as one in another script, the first counts.
+    fn name(&mut self, name: Option<String>) {
+        let is_other = self.has_alternative.as_mut().is_some_and(|has| std::mem::replace(has, true));
+        if let Some(name) = name.filter(|_| self.in_contributor && !is_other) {
+            self.draft.author(if self.editor { Field::Editor } else { Field::Author }, name);
+        }
+    }
+
     /// Articles have several identifiers, each with a type.
     fn identifier(&mut self, named: FieldName, attributes: &str, text: Cow<'a, str>) {
         match attribute(attributes, "pub-id-type").as_deref() {
@@ -136,6 +149,9 @@ impl<'a> Visitor<'a> for Jats<'a> {
     }
 
     fn other(&mut self, name: &'a str, text: &str) {
+        if name == "string-name" && self.in_contributor && !tidy::is_blank(text) {
+            return self.name(names::one(text));
+        }
         self.draft.extra.push(name, text);
     }
 
@@ -144,7 +160,9 @@ impl<'a> Visitor<'a> for Jats<'a> {
             "contrib" => {
                 let kind = attribute(attributes, "contrib-type");
                 self.editor = kind.is_some_and(|kind| kind.contains("editor"));
+                self.in_contributor = true;
             }
+            "name-alternatives" => self.has_alternative = Some(false),
             "pub-date" => {
                 let kind =
                     ["pub-type", "date-type", "publication-format"].map(|name| attribute(attributes, name));
@@ -168,11 +186,12 @@ impl<'a> Visitor<'a> for Jats<'a> {
 
     fn end(&mut self, name: &'a str) {
         match name {
-            "contrib" => {
-                if let Some(name) = self.person.finish() {
-                    self.draft.author(if self.editor { Field::Editor } else { Field::Author }, name);
-                }
+            "name" | "string-name" => {
+                let name = self.person.finish();
+                self.name(name);
             }
+            "name-alternatives" => self.has_alternative = None,
+            "contrib" => self.in_contributor = false,
             "pub-date" => {
                 let date = std::mem::take(&mut self.date).join("-");
                 self.draft.add_decoded(FieldName::new(Field::Date, "pub-date", self.rank), Cow::Owned(date));

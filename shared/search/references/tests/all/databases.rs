@@ -741,6 +741,40 @@ fn jats_groups_dates_and_subtitles_are_read() {
 }
 
 #[test]
+fn jats_names_in_other_elements_are_read() {
+    let authors = |names: &str| {
+        let text = format!(
+            "<article><front><article-meta><title-group><article-title>Tests</article-title></title-group><contrib-group>\
+            <contrib contrib-type=\"author\">{names}</contrib><contrib contrib-type=\"author\"><name><surname>Poe</surname>\
+            <given-names>Kay</given-names></name></contrib></contrib-group><product><name><surname>Farm</surname></name>\
+            <string-name>Ed Hill</string-name></product></article-meta></front></article>"
+        );
+        references(&text).remove(0).authors
+    };
+    let name =
+        |family: &str| format!("<name><surname>{family}</surname><given-names>Ann</given-names></name>");
+    for (names, first) in [
+        (
+            "<string-name><given-names>Ann</given-names> <surname>Roe</surname></string-name>".to_owned(),
+            "Roe, Ann",
+        ),
+        ("<string-name>Ann Roe</string-name>".to_owned(), "Ann Roe"),
+        ("<string-name>Roe, Ann</string-name>".to_owned(), "Roe, Ann"),
+        (format!("<name-alternatives>{}{}</name-alternatives>", name("Roe"), name("张")), "Roe, Ann"),
+        (
+            format!(
+                "<name-alternatives><string-name>Ann Roe</string-name>{}</name-alternatives>",
+                name("张")
+            ),
+            "Ann Roe",
+        ),
+    ] {
+        assert_eq!(authors(&names), [first, "Poe, Kay"], "{names}");
+    }
+    assert_eq!(authors(""), ["Poe, Kay"]);
+}
+
+#[test]
 fn identifiers_of_bibtex_exports_are_read() {
     for entry in [
         "@article{a, title={Tests}, pubmed_id={30000001}}",
