@@ -93,16 +93,47 @@ fn summary(draft: &mut Draft<'_>, body: &str) {
     citation::add_parts(draft, "text", &citation::Citation { journal, ..found });
     let (list, title) = front.split_once(". ").unwrap_or(("", front));
     let is_person = |name: &str| names::one(name).is_some_and(|name| name.contains(", "));
-    let is_list = list
-        .split(", ")
+    // `Smith J, Doe A, et al.` or `World Health Organization.`
+    let people = list.strip_suffix(", et al").unwrap_or(list);
+    let is_list = people
+        .split([',', ';'])
+        .map(str::trim)
         .enumerate()
-        .all(|(at, name)| is_person(name) || (at > 0 && names::is_organisation(name)));
+        .all(|(at, name)| is_person(name) || (at > 0 && names::is_organisation(name)))
+        || (is_organisation(list) && !title.is_empty());
     if is_list && !list.is_empty() {
         authors(draft, list);
         add(draft, Field::Title, title);
     } else {
         add(draft, Field::Title, front);
     }
+}
+
+/// Returns `true` for the name of an organisation that is the only author. A title seldom ends in one of these words, and
+/// has no capitals.
+fn is_organisation(text: &str) -> bool {
+    const LAST: [&str; 14] = [
+        "Academy",
+        "Agency",
+        "Association",
+        "Collaborators",
+        "Commission",
+        "Committee",
+        "Consortium",
+        "Council",
+        "Federation",
+        "Foundation",
+        "Group",
+        "Investigators",
+        "Organization",
+        "Society",
+    ];
+    const SMALL: [&str; 5] = ["of", "the", "for", "and", "on"];
+    text.rsplit_once(' ').is_some_and(|(before, last)| {
+        let mut words = before.split(' ');
+        LAST.contains(&last)
+            && words.all(|word| word.starts_with(char::is_uppercase) || SMALL.contains(&word))
+    })
 }
 
 /// Parses paragraphs with the citation, the title, the authors and the abstract.

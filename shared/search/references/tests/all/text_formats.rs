@@ -331,3 +331,24 @@ fn title_of_proquest_may_begin_like_a_field() {
     let text = "____________\n\nDocument 1 of 1\n\nLocation: a study of places\n\nAuthor: Roe, Ann\n\nPublication title: J Tests\n";
     assert_eq!(references(text)[0].title, "Location: a study of places");
 }
+
+#[test]
+fn authors_of_pubmed_summaries_are_read() {
+    for (list, authors, title) in [
+        ("Roe A, Doe B, et al.", &["Roe, A", "Doe, B"][..], "Tests."),
+        ("Roe A, Doe B; Test Study Group.", &["Roe, A", "Doe, B", "Test Study Group"], "Tests."),
+        ("World Health Organization.", &["World Health Organization"], "Tests."),
+        ("Mental Health Services.", &[], "Mental Health Services. Tests."),
+        ("Effects on a group.", &[], "Effects on a group. Tests."),
+    ] {
+        let text = format!(
+            "1: {list} Tests. J Trials. 2020 May;12(3):123-9. PMID: 31234568.\n\n2: Roe A. B. J Trials. 2020. PMID: 31234569.\n"
+        );
+        let found = references(&text).remove(0);
+        assert_eq!(
+            (found.authors.as_slice(), found.title.as_str()),
+            (authors.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>().as_slice(), title),
+            "{list}"
+        );
+    }
+}
