@@ -15,6 +15,8 @@ use crate::work::spend;
 const MAX_DATE: usize = 64;
 /// Longest name of a journal where other text may precede.
 const MAX_JOURNAL: usize = 160;
+/// The longest citation without a volume, with the names of a conference.
+const MAX_CITATION: usize = 2_048;
 /// Longest pages where other text may follow.
 const MAX_PAGES: usize = 24;
 
@@ -334,9 +336,14 @@ fn pages_in_bracket(text: &str) -> Option<&str> {
 /// A citation on Ovid without a volume: `Journal of Tests. (2):CD001234, 2005.`, `Journal of Tests. Suppl 1:S5-9, 2001.`,
 /// `Journal of Tests. (pp 12-15), 2021.`, `Journal of Tests. , 2019 Jul 05.` or `Handbook of tests. 2019, pp. 12-34.`
 fn parse_without_volume(text: &str) -> Option<Citation<'_>> {
+    // Each of the few stops in the name of a journal is followed by a search in the text.
+    if text.len() > MAX_CITATION {
+        return None;
+    }
     let text = text.split_once(" Date of Publication:").map_or(text, |(text, _)| text);
     let (text, article) = article_number(text);
-    stops(text).into_iter().find_map(|at| {
+    let names = stops(text).into_iter().take_while(|at| *at < MAX_CITATION / 4);
+    names.into_iter().find_map(|at| {
         let journal = text[..at].split_once(". Conference:").map_or(&text[..at], |(journal, _)| journal);
         let rest = text[at + 2..].trim_end_matches(['.', ' ']);
         let (numbers, date) = rest.split_once(", ")?;

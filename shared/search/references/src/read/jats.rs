@@ -79,7 +79,7 @@ struct Jats<'a> {
 }
 
 impl<'a> Jats<'a> {
-    /// Adds the name of a contributor. Of alternative forms, such as one in another script, the first counts.
+    /// Adds the name of a contributor. The first of several alternative forms counts, such as one in another script.
     fn name(&mut self, name: Option<String>) {
         let is_other = self.has_alternative.as_mut().is_some_and(|has| std::mem::replace(has, true));
         if let Some(name) = name.filter(|_| self.in_contributor && !is_other) {
