@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use messages::{Outgoing, Queue, QueueSpec, SendError, SendMessages, StoreError, naming};
-use outbox::session::CONTROL;
 
 use crate::engine::Engine;
 use crate::system::{Function, MissingSetting, Service, System};
@@ -103,7 +102,6 @@ impl<P> System<P> {
                 let unknown = queues.iter().filter(|queue| !self.specifies(queue));
                 faults.extend(unknown.map(|queue| format!("{name} {verb} {queue}, which is not specified")));
             }
-            self.check_dispatch(function, faults);
             let Some(queue) = function.source.queue() else { continue };
             if function.build.is_none() {
                 faults.push(format!("{name} is behind a queue and builds no consumer"));
@@ -113,22 +111,6 @@ impl<P> System<P> {
                 faults.push(format!("{name} is behind {queue}, which has no dead-letter queue"));
             }
         }
-    }
-}
-
-impl<P> System<P> {
-    /// Checks that the function behind the control queue may send what this function leaves in its outbox.
-    fn check_dispatch(&self, function: &Function<P>, faults: &mut Vec<String>) {
-        let behind = |other: &&&Function<P>| other.source.queue() == Some(&CONTROL);
-        let Some(dispatch) = self.functions.iter().find(behind) else { return };
-        if !function.services.contains(&Service::DATABASE) {
-            return;
-        }
-        let declared = dispatch.declared_queues();
-        let missing = function.sends.iter().filter(|queue| !declared.contains(queue));
-        faults.extend(missing.map(|queue| {
-            format!("{} sends to {queue}, which {} does not send to", function.name, dispatch.name)
-        }));
     }
 }
 
