@@ -36,6 +36,7 @@ pub(super) fn normalized(pages: &str) -> Option<String> {
     }
     const LABELS: [&str; 6] = ["pp.", "p.", "pp ", "p ", "S. ", "Pages "];
     let bare = LABELS.iter().find_map(|label| pages.strip_prefix(label)).unwrap_or(pages).trim();
+    let bare = bare.strip_prefix('p').filter(|rest| is_range(rest)).unwrap_or(bare);
     let (first, last) = match bare.split_once(['-', '–', '—', '‐', '‑', '−']) {
         // BibTeX uses two hyphens.
         // Web of Science writes a plus sign for further pages.
@@ -60,6 +61,13 @@ pub(super) fn normalized(pages: &str) -> Option<String> {
     let range =
         if whole.is_empty() || whole == first { first.to_owned() } else { format!("{first}-{whole}") };
     (range != pages).then_some(range)
+}
+
+/// Returns `true` for two numbers with a hyphen between them. ERIC writes `p` before them. Without a range the letter may
+/// be a part of the page.
+fn is_range(pages: &str) -> bool {
+    let is_number = |page: &str| !page.is_empty() && page.bytes().all(|byte| byte.is_ascii_digit());
+    pages.split_once(['-', '–']).is_some_and(|(first, last)| is_number(first) && is_number(last))
 }
 
 /// Returns `true` for two different numbers of equal length with a hyphen between them, the most common form.
@@ -90,6 +98,11 @@ mod tests {
             ("283-98", Some("283-298")),
             ("S12-9", Some("S12-S19")),
             ("S12-S19", None),
+            ("p123-129", Some("123-129")),
+            ("p123-9", Some("123-129")),
+            ("p123", None),
+            ("p12-p15", None),
+            ("P12-5", Some("P12-P15")),
             ("123–129", Some("123-129")),
             ("123--129", Some("123-129")),
             ("pp. 5-7", Some("5-7")),
