@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use super::{
     Splitter, Step,
-    crossref::{EarlierEntries, KeyIndex, KeyType, MAX_ENTRY, crossref, may_refer},
+    crossref::{EarlierEntries, KeyIndex, KeyType, MAX_ENTRY, crossref, is_data, may_refer},
     entries::Entries,
 };
 
@@ -154,7 +154,9 @@ impl BibTex {
     /// Returns the step at the front.
     fn pop(&mut self, tail: &[u8]) -> Step {
         let Some(found) = self.found.pop_front() else { return Step::More };
+        let mut is_parent_only = false;
         if let Some(entry) = entry(&found, tail, self.front) {
+            is_parent_only = is_data(entry);
             if self.returned < self.indexed && entry.len() <= MAX_ENTRY {
                 self.index.remove_first(self.returned, entry);
             }
@@ -166,7 +168,7 @@ impl BibTex {
         self.looked -= consumed;
         self.front += consumed as u64;
         self.left = self.left.saturating_add(INHERITED_PER_BYTE.saturating_mul(consumed as u64));
-        found.step
+        if is_parent_only { Step::Pass { consumed } } else { found.step }
     }
 }
 
@@ -346,6 +348,12 @@ mod tests {
             [vec![series.to_owned()], vec![book.to_owned(), series.to_owned()]]
         );
         assert_eq!(parents(&format!("@a{{x, crossref=u}}{series}")), [[series]]);
+        let data = "@XData{d, year=2000}";
+        assert_eq!(parents(&format!("@a{{x, xdata=d}}{data}@a{{y, xdata={{d, e}}}}")), [[data], [data]]);
+        assert_eq!(
+            entries(&format!("{data}@book{{b, title={{B}}}}@set{{s, entryset={{a,b}}}}")),
+            ["@book{b, title={B}}"]
+        );
         let far = " ".repeat(AHEAD);
         assert_eq!(parents(&format!("@a{{x, crossref=u}}{far}{series}")), [[""; 0]; 0]);
     }

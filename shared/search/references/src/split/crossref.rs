@@ -1,4 +1,4 @@
-//! Finds the entries of a BibTeX file that others refer to with `crossref`.
+//! Finds the entries of a BibTeX file that others refer to with `crossref` or `xdata`.
 //!
 //! A file is read from beginning to end, so there are two places for a parent. [`EarlierEntries`] keeps the entries
 //! before the one that refers to them, up to a fixed size. The entries after it are in the buffer. Both are found by an
@@ -174,23 +174,35 @@ fn each_alias(entry: &[u8], mut take: impl FnMut(&[u8])) {
     }
 }
 
-/// The keys that `crossref` names in an entry, in the order of the file.
+/// The fields that name other entries.
+const NAMES: [&[u8]; 2] = [b"crossref", b"xdata"];
+
+/// The keys that `crossref` and then `xdata` name in an entry, in the order of the file.
 fn crossrefs(entry: &[u8]) -> impl Iterator<Item = &[u8]> {
-    const NAME: usize = b"crossref".len();
-    places(entry).filter_map(|start| field(entry, start, start + NAME, MAX_KEY))
+    places(entry).filter_map(|(start, name)| field(entry, start, start + name.len(), MAX_KEY))
 }
 
-/// The offsets of `crossref` in an entry, in upper or lower case. Every entry of a file is searched.
-fn places(entry: &[u8]) -> impl Iterator<Item = usize> {
-    static ROSS: LazyLock<[Finder<'static>; 2]> =
-        LazyLock::new(|| [Finder::new("ross"), Finder::new("ROSS")]);
-    let named = move |found: usize| {
-        let start = found.saturating_sub(1);
-        let name = entry.get(start..start + b"crossref".len())?;
-        name.eq_ignore_ascii_case(b"crossref").then_some(start)
-    };
-    spend(entry.len());
-    ROSS.iter().flat_map(move |ross| ross.find_iter(entry).filter_map(named))
+/// The offsets of these names in an entry, in upper or lower case. Every entry of a file is searched.
+fn places(entry: &[u8]) -> impl Iterator<Item = (usize, &'static [u8])> {
+    /// A part of each name, and the number of letters before it. Only these differ in case from the others.
+    static PARTS: LazyLock<[(Finder<'static>, usize, &'static [u8]); 4]> = LazyLock::new(|| {
+        let [crossref, xdata] = NAMES;
+        [("ross", 1, crossref), ("ROSS", 1, crossref), ("ata", 2, xdata), ("ATA", 2, xdata)]
+            .map(|(part, before, name)| (Finder::new(part), before, name))
+    });
+    spend(2 * entry.len());
+    PARTS.iter().flat_map(move |(part, before, name)| {
+        part.find_iter(entry).filter_map(move |found| {
+            let start = found.checked_sub(*before)?;
+            let whole = entry.get(start..start + name.len())?;
+            whole.eq_ignore_ascii_case(name).then_some((start, *name))
+        })
+    })
+}
+
+/// Returns `true` for an entry that only holds fields of others.
+pub(super) fn is_data(entry: &[u8]) -> bool {
+    kind(entry).eq_ignore_ascii_case(b"xdata")
 }
 
 /// Returns the value of the field whose name spans these offsets, without braces or quotes. Returns `None` if the name
@@ -217,9 +229,10 @@ pub(super) fn may_refer(entry: &[u8]) -> bool {
     places(entry).next().is_some()
 }
 
-/// Returns the key that an entry refers to.
+/// Returns the key that an entry refers to. Of several keys of `xdata`, the first counts.
 pub(super) fn crossref(entry: &[u8]) -> Option<&[u8]> {
-    crossrefs(entry).find(|key| !key.is_empty())
+    let first = |keys: &'_ [u8]| memchr(b',', keys).unwrap_or(keys.len());
+    crossrefs(entry).map(|keys| keys[..first(keys)].trim_ascii()).find(|key| !key.is_empty())
 }
 
 #[cfg(test)]
@@ -253,6 +266,9 @@ mod tests {
         assert_eq!(key("@a{x, note={my crossref}, CROSSREF = {P}}").as_deref(), Some("P"));
         assert_eq!(key("@a{x, crossref = q}").as_deref(), Some("q"));
         assert_eq!(key("@a{x, title={The Rosser effect}}"), None);
+        assert_eq!(key("@a{x, XData = {P, q}}").as_deref(), Some("P"));
+        assert_eq!(key("@a{x, xdata={p}, crossref={q}}").as_deref(), Some("q"));
+        assert_eq!(key("@a{x, title={Open data}, metadata={p}}"), None);
         assert_eq!(key("@a{x, crossref = {a {b}}}"), None);
     }
 

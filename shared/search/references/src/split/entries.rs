@@ -87,7 +87,8 @@ fn sign(tail: &[u8]) -> AtSign {
             let is = |name: &[u8]| tail[1..=word].eq_ignore_ascii_case(name);
             let kind = if is(b"string") {
                 EntryType::Definition
-            } else if is(b"comment") || is(b"preamble") {
+            } else if is(b"comment") || is(b"preamble") || is(b"set") {
+                // A set only lists the keys of other entries.
                 EntryType::Nothing
             } else {
                 EntryType::Reference

@@ -1,4 +1,4 @@
-//! Inherits fields from the entries that an entry refers to by `crossref`.
+//! Inherits fields from the entries that an entry refers to by `crossref` or `xdata`.
 //!
 //! BibTeX requires a parent to follow the entries that refer to it, and other programs write it before them. The
 //! splitter finds it in both cases.
@@ -73,13 +73,13 @@ pub(super) fn inherited<'a>(
         let people = own("author") || own("editor");
         let dated = own("year") || own("date");
         // An entry without its own title describes the same work, for example another version of a program.
-        let untitled = !own("title");
+        let untitled = !own("title") || parent.kind.eq_ignore_ascii_case("xdata");
         let booked = own("booktitle") || own("journal") || own("journaltitle");
         let has_book = parent.fields.iter().any(|(name, _)| name == "booktitle");
         let mut more = Vec::new();
         for (name, value) in &parent.fields {
             let name = match name.as_ref() {
-                "crossref" | "ids" => continue,
+                "crossref" | "ids" | "xdata" => continue,
                 name if untitled && !own(name) => name,
                 "title" if !booked && !has_book => "booktitle",
                 "subtitle" if !booked && !has_book => "booksubtitle",
@@ -105,5 +105,8 @@ fn has_key(entry: &Entry<'_>, wanted: &str) -> bool {
 }
 
 fn crossref(fields: &[Field<'_>]) -> Option<String> {
-    fields.iter().find(|(name, _)| name == "crossref").map(|(_, key)| key.trim().to_owned())
+    let key = |wanted: &str| fields.iter().find(|(name, _)| name == wanted).map(|(_, keys)| keys);
+    key("crossref")
+        .or_else(|| key("xdata"))
+        .map(|keys| keys.split(',').next().unwrap_or_default().trim().to_owned())
 }
