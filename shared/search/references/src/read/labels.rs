@@ -4,7 +4,7 @@ use super::{
     draft::Draft,
     entities,
     field::{Field, FieldName, Index},
-    names, tidy,
+    names, notation, tidy,
 };
 use crate::{split::lines, work::spend};
 
@@ -77,16 +77,32 @@ pub(super) fn add_lines<'a>(draft: &mut Draft<'a>, named: FieldName, value: &'a 
     match named.field {
         Field::Author | Field::ShortAuthor | Field::Editor => {
             for line in lines::all(value) {
+                if let Some(list) = list(line) {
+                    draft.authors(named.field, list.iter().filter_map(|name| names::one(name)).collect());
+                    continue;
+                }
                 // A character reference also ends in a semicolon: "M&uuml;ller".
                 for name in names::split_decoded(&entities::decode(line)) {
                     draft.author(named.field, name);
                 }
             }
         }
-        Field::Keyword => keywords(draft, named, &entities::decode(value)),
+        Field::Keyword => match list(value) {
+            Some(list) => list.iter().for_each(|keyword| draft.keyword(named.rank, keyword)),
+            None => keywords(draft, named, &entities::decode(value)),
+        },
         Field::Abstract => draft.add_decoded(named, tidy::on_one_line(value)),
         _ => draft.add(named, value),
     }
+}
+
+/// The items of a list in the notation of Python or R, which scripts write.
+fn list(value: &str) -> Option<Vec<String>> {
+    let value = value.trim();
+    if !value.starts_with(['[', 'c']) || !spend(value.len()) {
+        return None;
+    }
+    notation::list(&entities::decode(value)).filter(|items| !items.is_empty())
 }
 
 /// Adds keywords between line breaks and semicolons.

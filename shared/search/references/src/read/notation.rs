@@ -1,10 +1,12 @@
-//! Lists and maps in Python's notation, which pandas writes into the cells of a table.
+//! Lists and maps in Python's notation, which pandas writes into the cells of a table, and vectors of R.
 
 use crate::work::spend;
 
-/// Parses a list of texts, such as `['Marx, Karl', "O'Neil, Ann"]`.
+/// Parses a list of texts, such as `['Marx, Karl', "O'Neil, Ann"]` or `c("Marx, Karl", "O'Neil, Ann")`.
 pub(super) fn list(cell: &str) -> Option<Vec<String>> {
-    let inner = cell.strip_prefix('[')?.strip_suffix(']')?;
+    let vector =
+        || cell.strip_prefix("c(\"").and(cell.strip_prefix("c(")).and_then(|rest| rest.strip_suffix(')'));
+    let inner = cell.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).or_else(vector)?;
     let (mut items, mut rest) = (Vec::new(), inner.trim());
     while let Some(quote) = rest.chars().next() {
         if !matches!(quote, '\'' | '"') {
@@ -132,6 +134,16 @@ mod tests {
         let show =
             |map: Map| map.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",");
         Some(maps(cell)?.into_iter().map(show).collect::<Vec<_>>().join("|"))
+    }
+
+    #[test]
+    fn lists_are_parsed() {
+        let of = |cell| list(cell).map(|items| items.join("|"));
+        assert_eq!(of("['Roe, Ann', \"O'Neil, Pat\"]").as_deref(), Some("Roe, Ann|O'Neil, Pat"));
+        assert_eq!(of("c(\"Roe, Ann\", \"O'Neil, Pat\")").as_deref(), Some("Roe, Ann|O'Neil, Pat"));
+        for other in ["[Anonymous]", "c(Roe)", "c()", "c(\"Roe\"", "['Roe', 5]", "Roe, A"] {
+            assert_eq!(of(other), None, "{other}");
+        }
     }
 
     #[test]

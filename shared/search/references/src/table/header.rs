@@ -272,6 +272,13 @@ fn as_web_of_science(column: &mut Column) {
     }
 }
 
+/// Returns `true` for `author1`: a table with a column for each author.
+fn is_numbered_author(name: &str) -> bool {
+    name.strip_prefix("author").is_some_and(|number| {
+        (1..=2).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
 /// Interprets the name of a column.
 pub(crate) fn column(name: &str, at: usize) -> Column {
     let name = name.trim().trim_start_matches('\u{feff}');
@@ -280,6 +287,9 @@ pub(crate) fn column(name: &str, at: usize) -> Column {
     // A first column with this name counts the rows.
     if at == 0 && matches!(&*plain, "no" | "number" | "nr") {
         return Column { named: None, name };
+    }
+    if is_numbered_author(&plain) {
+        return Column { named: Some(FieldName::new(Field::Author, "author", u8::MAX)), name };
     }
     // CNKI writes its names in two languages: `Title-题名`.
     let named = INDEX.find(&plain).or_else(|| {
@@ -367,6 +377,10 @@ mod tests {
         assert_eq!(field("StartPage"), Some(Field::FirstPage));
         assert_eq!(field("primary_location.source.display_name"), Some(Field::Journal));
         assert_eq!(field("Original Title"), None);
+        assert_eq!(
+            (field("Author 12"), field("Author 1 ID"), field("Author 123")),
+            (Some(Field::Author), None, None)
+        );
         assert_eq!((field("ISSN号"), field("DOI号")), (None, Some(Field::Doi)));
         assert_eq!(field("No."), None, "it counts the rows");
         assert_eq!(

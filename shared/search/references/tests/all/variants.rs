@@ -845,3 +845,18 @@ fn conditionals_of_tex_keep_the_text() {
     assert_eq!(authors(&format!("{name}, R. and Golak, J.")), ["Skibiński, R.", "Golak, J."]);
     assert_eq!(authors(&format!("R. {name} and J. Golak")), ["Skibiński, R.", "Golak, J."]);
 }
+
+#[test]
+fn lists_as_programs_print_them_are_split() {
+    for value in ["['Roe, Ann', \"O'Neil, Pat\"]", "c(\"Roe, Ann\", \"O'Neil, Pat\")"] {
+        assert_eq!(people(value), ["Roe, Ann", "O'Neil, Pat"], "{value}");
+        let keywords = with(&[&format!("KW  - {value}")]).keywords;
+        assert_eq!(keywords, ["Roe, Ann", "O'Neil, Pat"], "{value}");
+    }
+    let cell = |header: &str, row: &str| {
+        references(&format!("Title,Year,{header}\nTests,2020,{row}\n")).remove(0).authors
+    };
+    assert_eq!(cell("Authors", "\"Roe, A.<br>Doe, B.<br />Poe, C.<br>\""), ["Roe, A.", "Doe, B.", "Poe, C."]);
+    assert_eq!(cell("Author 1,Author 2,Author 3", "\"Roe, A\",Doe B,"), ["Roe, A", "Doe, B"]);
+    assert_eq!(cell("Author 1,Authors", "x,\"Roe, A\""), ["Roe, A"]);
+}

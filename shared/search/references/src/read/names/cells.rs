@@ -1,5 +1,7 @@
 //! Splits the names in table cells.
 
+use std::borrow::Cow;
+
 use super::{
     super::{entities, notation, tidy::line},
     additions::without_additions,
@@ -21,7 +23,7 @@ pub(in crate::read) fn split_cell(cell: &str) -> Vec<String> {
     if !mapped.is_empty() {
         return mapped;
     }
-    let decoded = entities::decode(cell.trim());
+    let decoded = between_breaks(entities::decode(cell.trim()));
     let cell = decoded.as_ref();
     if let Some(items) = notation::list(cell) {
         return items.iter().filter_map(|name| one(name)).collect();
@@ -39,6 +41,17 @@ pub(in crate::read) fn split_cell(cell: &str) -> Vec<String> {
     }
     let names = several(cell, is_marked);
     if names.len() > 1 || is_organisation(cell) { names } else { between_commas(cell) }
+}
+
+/// Replaces the elements of a web page that separate names with line breaks.
+fn between_breaks(cell: Cow<'_, str>) -> Cow<'_, str> {
+    if !cell.contains("<br") {
+        return cell;
+    }
+    let lines = ["<br>", "<br/>", "<br />"]
+        .iter()
+        .fold(cell.into_owned(), |cell, element| cell.replace(element, "\n"));
+    Cow::Owned(lines.trim().to_owned())
 }
 
 /// The separator between the items of a cell, unless it is a comma.
