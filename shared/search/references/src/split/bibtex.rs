@@ -283,6 +283,30 @@ mod tests {
     }
 
     #[test]
+    fn entry_without_opening_brace_is_quarantined() {
+        let one = "@book{b, title={B}}";
+        for broken in
+            ["@article\"a,\n author = \"A\",\n title={{C}},\n}", "@article a,\r\n year = 2000,\n  title={A}}"]
+        {
+            let found = entries(&format!("{one}\n{broken}\n{one}"));
+            assert_eq!(found.len(), 3, "{broken}");
+            assert!(found[1].starts_with("!its opening brace") && found[2] == one, "{found:?}");
+        }
+        for text in
+            ["@home, by mail,\n or so", "Use @article,\n year = {2000}", "@article\n\n", "@a=b,\n c = {d}"]
+        {
+            assert_eq!(entries(&format!("{one}\n{text}\n{one}")), [one, one], "{text}");
+        }
+        // The end of a chunk does not begin a line.
+        let mut part = BibTex::new(1000);
+        assert_eq!(part.step(b"Use @arti", false), Step::Skip { consumed: 4 });
+        assert_eq!(part.step(b"@article,\n year = {2000}\n", true), Step::Skip { consumed: 25 });
+        assert_eq!(part.step(b"\n", false), Step::More);
+        assert_eq!(part.step(b"Use\n@arti", false), Step::Skip { consumed: 3 });
+        assert_eq!(part.step(b"\n", true), Step::Skip { consumed: 1 });
+    }
+
+    #[test]
     fn entry_with_a_brace_too_many_continues() {
         let one = "@book{b, title={B} and b}, year = {2000}, note={c} d},\n pages = 1-2}";
         assert_eq!(entries(&format!("{one}\n{one}")), [one, one]);

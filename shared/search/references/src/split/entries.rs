@@ -57,7 +57,12 @@ enum EntryType {
     /// Abbreviations.
     Definition,
     Nothing,
+    /// An entry without its opening brace.
+    Broken,
 }
+
+const NO_BRACE: &str =
+    "its opening brace is missing or another character; correct it and import the record again";
 
 /// The meaning of an `@`.
 enum AtSign {
@@ -118,6 +123,11 @@ fn begins_line(tail: &[u8], at: usize) -> bool {
     matches!(before, Some(b'\n' | b'\r'))
 }
 
+/// Returns `true` if a line break is directly before `at`.
+fn follows_break(tail: &[u8], at: usize) -> bool {
+    at.checked_sub(1).is_some_and(|before| matches!(tail[before], b'\n' | b'\r'))
+}
+
 /// Returns `true` if the byte at `at` is escaped by a backslash that is not escaped itself.
 fn is_escaped(tail: &[u8], start: usize, at: usize) -> bool {
     tail[start..at].iter().rev().take_while(|&&byte| byte == b'\\').count() % 2 == 1
@@ -157,6 +167,19 @@ fn continues(after: &[u8], end: bool) -> Option<bool> {
     Some(comma == 1 && name > 0 && equals == 1 && is_value)
 }
 
+/// Returns `true` for the text after `@` of an entry without its opening brace, such as `article"key,` above a line with a
+/// field. Returns `None` if more bytes are needed.
+fn lacks_brace(text: &[u8], end: bool) -> Option<bool> {
+    let front = &text[..text.len().min(MAX_KEY)];
+    let Some(stop) = memchr(b'\n', front) else {
+        return if front.len() < MAX_KEY && !end { None } else { Some(false) };
+    };
+    let line = text[..stop].trim_ascii_end();
+    spend(stop);
+    let is_begun = line.len() > 1 && line.ends_with(b",") && !line.contains(&b'=');
+    if is_begun { continues(&text[line.len() - 1..], end) } else { Some(false) }
+}
+
 impl Entries {
     pub(crate) fn new(limit: usize) -> Self {
         Self { limit, at: 0, open: None, commented: None, in_comment: 0, lacks_end: false, is_closed: false }
@@ -179,27 +202,43 @@ impl Entries {
             EntryType::Nothing => Step::Skip { consumed: stop },
             EntryType::Definition => Step::Header { row: open.start..text, consumed: stop },
             EntryType::Reference => Step::Found { record: open.start..text, consumed: stop, fault: None },
+            EntryType::Broken => {
+                Step::Found { record: open.start..text, consumed: stop, fault: Some(NO_BRACE) }
+            }
         }
+    }
+
+    /// Skips text before an entry. A line break at its end shows that a line begins after it, so it stays.
+    fn skip(&mut self, tail: &[u8], before: usize, end: bool) -> Step {
+        self.at = 0;
+        let consumed = before - usize::from(!end && follows_break(tail, before));
+        if consumed == 0 { Step::More } else { Step::Skip { consumed } }
     }
 
     /// Searches for the next entry.
     fn outside(&mut self, tail: &[u8], end: bool) -> Option<Step> {
         let Some(found) = memchr(b'@', &tail[self.at..]) else {
-            self.at = 0;
-            return Some(if tail.is_empty() { Step::More } else { Step::Skip { consumed: tail.len() } });
+            return Some(self.skip(tail, tail.len(), end));
         };
         spend(found);
         let at = self.at + found;
         match sign(&tail[at..]) {
-            AtSign::Incomplete if !end => {
-                self.at = 0;
-                return Some(if at == 0 { Step::More } else { Step::Skip { consumed: at } });
-            }
+            AtSign::Incomplete if !end => return Some(self.skip(tail, at, end)),
             AtSign::Entry { brace, kind } => {
                 let parentheses = tail[at + brace] == b'(';
                 self.open = Some(OpenEntry { start: at, kind, depth: 1, parentheses, quoted: false });
                 self.at = at + brace + 1;
             }
+            AtSign::Text if follows_break(tail, at) => match lacks_brace(&tail[at + 1..], end) {
+                Some(true) => {
+                    let kind = EntryType::Broken;
+                    self.open =
+                        Some(OpenEntry { start: at, kind, depth: 1, parentheses: false, quoted: false });
+                    self.at = at + 1;
+                }
+                Some(false) => self.at = at + 1,
+                None => return Some(self.skip(tail, at, end)),
+            },
             AtSign::Incomplete | AtSign::Text => self.at = at + 1,
         }
         None
