@@ -1,10 +1,10 @@
 //! Splits RIS files.
 //!
 //! A record begins at `TY  -` and ends at `ER  -`, at the next `TY  -`, or at the end of the file. A line `ER  -` with
-//! text ends it only if a blank line or `TY  -` follows: abstracts explain abbreviations such as `ER - estrogen receptor`.
-//! Fields between `ER  -` and a blank line belong to the record, unless a title or author is among them. Other text between
-//! records, such as the `1.` of Ovid or the preamble of Cochrane, is skipped. Lines with a title, author, DOI or
-//! abstract there are a record whose `TY` is missing, because skipping them would lose a study.
+//! text ends it only if a blank line or `TY  -` follows: abstracts explain `ER - estrogen receptor`. Fields between
+//! `ER  -` and a blank line belong to the record, unless a title or author is among them. Other text between records,
+//! such as the `1.` of Ovid or the preamble of Cochrane, is skipped. Lines with a title, author, DOI or abstract there
+//! are a record whose `TY` is missing, because skipping them would lose a study.
 //!
 //! On a web page, elements such as `<br>` take the place of line breaks.
 
