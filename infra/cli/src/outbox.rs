@@ -213,7 +213,7 @@ impl OutboxItem {
 
     fn view(&self, now: Timestamp, with_payload: bool) -> EntryView<'_> {
         let owner = self.effect.owner.map(|owner| match owner {
-            Owner::Saga(search) => format!("import {search}"),
+            Owner::Saga(search) => format!("search {search}"),
             Owner::Session(session) => format!("session {session}"),
         });
         let view = EntryView {

@@ -187,5 +187,5 @@ async fn invalid_cursor_is_refused() {
     }
     let other = CHANGES.replace("00000000-", "00000001-");
     let (status, why) = refusal(&client.api, &format!("{other}?since={next}")).await;
-    assert_eq!((status, why.contains("of this project")), (400, true), "{why}");
+    assert_eq!((status, why.contains("of this review")), (400, true), "{why}");
 }

@@ -88,7 +88,7 @@ async fn operators_see_backlogs_and_failures() {
     assert_eq!((&report["open_failures"], &report["poisoned_effects"]), (&json!(1), &json!(0)));
     let concerns = report["concerns"].as_array().unwrap();
     assert_eq!(concerns.len(), 2, "{concerns:?}");
-    assert!(concerns[0].as_str().unwrap().starts_with("2 searches have not ended, and no worker runs;"));
+    assert!(concerns[0].as_str().unwrap().starts_with("2 imports have not ended, and no worker runs;"));
     assert!(concerns[1].as_str().unwrap().starts_with("1 failure is open;"), "{concerns:?}");
     assert_eq!(report["has_worker"], false);
     assert_eq!((&report["ok"], &report["operation"]), (&json!(true), &Value::Null));

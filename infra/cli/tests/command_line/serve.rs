@@ -401,7 +401,7 @@ async fn hostile_file_delays_neither_stop_nor_restart() -> TestResult {
     let good = server.until_ended(&searches[1]).await?;
     assert_eq!((&good["state"], &good["studies"]), (&"Completed".into(), &3.into()), "{good}");
     let ended = server.until_ended(&searches[0]).await?;
-    assert_eq!(ended["files"][0]["outcome"]["outcome"], "unreadable", "{ended}");
+    assert_eq!(ended["files"][0]["outcome"]["outcome"], "failed", "{ended}");
     Ok(())
 }
 
