@@ -229,7 +229,7 @@ pub(super) fn may_refer(entry: &[u8]) -> bool {
     places(entry).next().is_some()
 }
 
-/// Returns the key that an entry refers to. Of several keys of `xdata`, the first counts.
+/// Returns the key that an entry refers to. The first of several keys of `xdata` counts.
 pub(super) fn crossref(entry: &[u8]) -> Option<&[u8]> {
     let first = |keys: &'_ [u8]| memchr(b',', keys).unwrap_or(keys.len());
     crossrefs(entry).map(|keys| keys[..first(keys)].trim_ascii()).find(|key| !key.is_empty())
