@@ -57,7 +57,12 @@ fn are_other_words(one: &str, other: &str) -> bool {
 
 /// Returns `true` for two spellings of a word, or a word and its beginning.
 fn is_spelling(one: &str, other: &str) -> bool {
-    similarity(one, other) >= SAME_WORD || begins_as(one, other) || begins_as(other, one)
+    const SPELLINGS: [(&str, &str); 3] = [("alfa", "alpha"), ("man", "men"), ("while", "whilst")];
+    similarity(one, other) >= SAME_WORD
+        || begins_as(one, other)
+        || begins_as(other, one)
+        || SPELLINGS.contains(&(one, other))
+        || SPELLINGS.contains(&(other, one))
 }
 
 fn begins_as(word: &str, other: &str) -> bool {

@@ -72,6 +72,8 @@ pub(crate) struct Comparison {
     pub(crate) other_issue: bool,
     /// Only one has a volume, an issue or a page.
     pub(crate) one_is_unplaced: bool,
+    /// Both have the same range of pages.
+    pub(crate) same_range: bool,
     /// The page is that of a Cochrane review, which is the same in each version.
     pub(crate) has_versions: bool,
     /// Only one title names its work a protocol or a summary.
@@ -124,6 +126,7 @@ impl Comparison {
             years: a.year().zip(b.year()).map(|(one, other)| one.abs_diff(other)),
             other_issue: have_other_issue(a, b, author),
             one_is_unplaced: a.has_place() != b.has_place(),
+            same_range: a.has_page_range() && have_same_range(a, b, page),
             has_versions: page.agrees() && has_number_of_versions(a),
             other_label: !page.agrees() && have_other_label(a, b),
             abstract_and_article: are_abstract_and_article(a, b),

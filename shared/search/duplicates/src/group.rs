@@ -155,13 +155,15 @@ fn conflict(a: &Fields, b: &Fields) -> bool {
     if other_page && journals(a, b) == Match::Differ || differ(a.pmid(), b.pmid()) {
         return true;
     }
-    // Without another PubMed identifier, the same one outweighs the title.
-    let same_pmid = !a.pmid().is_empty() && a.pmid() == b.pmid() && !other_page;
-    !same_pmid
-        && (a.is_notice() != b.is_notice()
+    let same_pmid = !a.pmid().is_empty() && a.pmid() == b.pmid();
+    let is_other_kind = || {
+        a.is_notice() != b.is_notice()
             || a.is_reply() != b.is_reply()
             || are_other_trials(a.doi(), b.doi())
             || are_abstract_and_article(a, b) && !a.has_doi_of(b)
-            || differ(a.doi(), b.doi())
-                && (other_page || without_version(a.doi()) == without_version(b.doi())))
+    };
+    let is_other_doi =
+        differ(a.doi(), b.doi()) && (other_page || without_version(a.doi()) == without_version(b.doi()));
+    // Without another PubMed identifier, the same one outweighs the title and the DOI.
+    (!same_pmid || other_page) && is_other_kind() || !same_pmid && is_other_doi
 }

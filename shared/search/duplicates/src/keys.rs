@@ -10,13 +10,13 @@ use crate::text::{east_asian_length, start};
 pub(crate) const LONG_WORDS: usize = 4;
 pub(crate) const LONG_LETTERS: usize = 20;
 
-/// The maximum number of keys of a record: three by its DOI, three by the numbers of databases, two each by
+/// The maximum number of keys of a record: four by its DOI, three by the numbers of databases, two each by
 /// title, page and position in print, and one each by its PMID, first words and abstract. A record without any of these
 /// has a key of its content.
-const MAX_KEYS: usize = 15;
+const MAX_KEYS: usize = 16;
 
 impl Fields {
-    /// Returns the keys of a record, about eight, sorted and without repetitions. Two records are compared if they
+    /// Returns the keys of a record, about nine, sorted and without repetitions. Two records are compared if they
     /// share a key.
     #[must_use]
     pub fn keys(&self) -> Vec<u64> {
@@ -40,7 +40,7 @@ impl Fields {
             if has(page) {
                 key("doi page", &[doi, page]);
             }
-            if has(letters) && !has(author) {
+            if has(letters) {
                 key("doi title", &[doi, start(letters, 12)]);
             }
             key("doi", &[doi]);
@@ -51,7 +51,9 @@ impl Fields {
         for number in self.accessions() {
             key("number", &[number]);
         }
-        if self.is_long() {
+        let is_long = words.len() >= LONG_WORDS && letters.chars().count() >= LONG_LETTERS
+            || east_asian_length(letters) >= LONG_LETTERS;
+        if is_long {
             // An omitted or truncated subtitle is mostly beyond these letters.
             key("title", &[start(letters, 60)]);
             key("words", &[&longest(words).join(" "), author]);

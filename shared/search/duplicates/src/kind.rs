@@ -26,7 +26,7 @@ impl Kind {
         if states(&["thesis", "dissertation"]) {
             Self::Thesis
         } else if states(&["data file", "dataset", "data set"])
-            || DATASETS.iter().any(|prefix| doi.starts_with(prefix))
+            || reference.r#type.is_none() && DATASETS.iter().any(|prefix| doi.starts_with(prefix))
         {
             Self::Dataset
         } else if matches!(&*stated, "report" | "technical report" | "government document" | "working paper")

@@ -2,7 +2,7 @@
 //!
 //! # What it promises
 //!
-//! - **Candidates by key.** Two records are compared if they share one of about eight [keys](Fields::keys), so each
+//! - **Candidates by key.** Two records are compared if they share one of about nine [keys](Fields::keys), so each
 //!   record is compared with a few others, however many exist.
 //! - **Explained marks.** [`compare`] applies a table. Each mark carries the matching line, a [`Reason`], and its
 //!   certainty, a [`Tier`].

@@ -131,7 +131,7 @@ fn by_doi(alike: &Comparison) -> [Line; 8] {
         (
             author.agrees()
                 && page.agrees()
-                && (is_alike || is_untitled)
+                && (is_alike || is_untitled || alike.same_range)
                 && !apart
                 && !alike.is_shared_by_two(),
             Certain,

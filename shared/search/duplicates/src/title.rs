@@ -287,7 +287,10 @@ pub(crate) fn numbers(words: &[String]) -> Vec<String> {
         let is_named = number.is_some() && (is_part || !matches!(word, "i" | "v" | "x" | "one" | "first"));
         let is_letter = matches!(previous, "part" | "section") && word.chars().count() == 1;
         match number {
-            Some(number) if is_named => found.push(number),
+            // `1c` is a number of a work only after `part` and similar words: `HbA(1c)` has one digit.
+            Some(number) if is_named && (is_part || number.bytes().all(|byte| byte.is_ascii_digit())) => {
+                found.push(number);
+            }
             _ if is_letter => found.push(word.to_owned()),
             _ => found.extend(digit_runs(word).map(str::to_owned)),
         }
