@@ -265,7 +265,19 @@ async fn add(
 fn bytes(reference: &Reference) -> usize {
     let lists = [&reference.authors, &reference.keywords, &reference.trial_ids].map(|list| size(list).1);
     let extra = reference.extra.iter().map(|(tag, values)| tag.len() + size(values).1);
-    let texts = [&reference.r#abstract, &reference.journal, &reference.url];
+    let texts = [
+        &reference.r#abstract,
+        &reference.journal,
+        &reference.volume,
+        &reference.issue,
+        &reference.pages,
+        &reference.pages_normalized,
+        &reference.date,
+        &reference.doi,
+        &reference.accession,
+        &reference.url,
+        &reference.r#type,
+    ];
     let texts = texts.map(|text| text.as_ref().map_or(0, String::len));
     reference.title.len() + lists.into_iter().chain(extra).chain(texts).sum::<usize>()
 }
