@@ -86,7 +86,7 @@ fn parse_on_ovid(text: &str) -> Option<Citation<'_>> {
     parse(text)
         .or_else(|| parse_issue(text))
         .or_else(|| parse_pages_last(text))
-        .or_else(|| parse_without_volume(text).filter(|_| spend(2 * text.len())))
+        .or_else(|| parse_without_volume(text))
 }
 
 /// Parses a citation in a column for the journal, in the form of Ovid or SinoMed. The pages show that it is one.
@@ -343,9 +343,10 @@ fn parse_without_volume(text: &str) -> Option<Citation<'_>> {
     let text = text.split_once(" Date of Publication:").map_or(text, |(text, _)| text);
     let (text, article) = article_number(text);
     let names = stops(text).into_iter().take_while(|at| *at < MAX_CITATION / 4);
+    let text = text.trim_end_matches(['.', ' ']);
     names.into_iter().find_map(|at| {
+        let rest = text.get(at + 2..).filter(|_| spend(2 * text.len()))?;
         let journal = text[..at].split_once(". Conference:").map_or(&text[..at], |(journal, _)| journal);
-        let rest = text[at + 2..].trim_end_matches(['.', ' ']);
         let (numbers, date) = rest.split_once(", ")?;
         let is_journal = journal.len() < MAX_JOURNAL && journal.contains(char::is_alphabetic);
         if is_journal && is_year(numbers) {

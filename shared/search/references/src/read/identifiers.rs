@@ -370,7 +370,8 @@ pub(super) fn doi_in_url(url: &str) -> Option<String> {
 fn parameter(url: &str) -> Option<&str> {
     ["?doi=10.", "&doi=10.", "/article?id=10."].iter().find_map(|mark| {
         let at = url.find(mark)?;
-        Some(&url[at + mark.len() - "10.".len()..])
+        let value = &url[at + mark.len() - "10.".len()..];
+        value.split(['&', '#']).next()
     })
 }
 
@@ -382,8 +383,19 @@ fn doi_of_article(url: &str) -> Option<String> {
     let found = ["article/10.", "articles/10.", "content/10."].iter().find_map(|mark| {
         let at = path.find(mark).filter(|at| *at == 0 || path[..*at].ends_with('/'))?;
         Some(&path[at + mark.len() - "10.".len()..])
-    });
-    doi(found?).filter(|doi| memchr::memchr_iter(b'/', doi.as_bytes()).count() == 1)
+    })?;
+    let found = if path.starts_with("content/") { without_page_of_version(found) } else { found };
+    doi(found).filter(|doi| memchr::memchr_iter(b'/', doi.as_bytes()).count() == 1)
+}
+
+/// Removes the version of a preprint, and the page of it: `10.5555/2020.01.01.12v1.full-text`.
+fn without_page_of_version(path: &str) -> &str {
+    let version = |at: &usize| {
+        let digits = path[at + 1..].bytes().take_while(u8::is_ascii_digit).count();
+        let end = path[at + 1 + digits..].bytes().next();
+        path[..*at].ends_with(|c: char| c.is_ascii_digit()) && digits > 0 && matches!(end, None | Some(b'.'))
+    };
+    path.match_indices('v').map(|(at, _)| at).find(version).map_or(path, |at| &path[..at])
 }
 
 /// The path of a link to a resolver through the proxy of a library: `https://doi-org.proxy.example.org/10.5555/a`.
@@ -548,7 +560,18 @@ mod tests {
                 "https://www.biorxiv.org/content/10.1101/2020.01.01.12v1.abstract",
                 Some("10.1101/2020.01.01.12"),
             ),
+            (
+                "https://www.medrxiv.org/content/10.5555/2020.01.01.12v2.full-text",
+                Some("10.5555/2020.01.01.12"),
+            ),
+            (
+                "https://www.medrxiv.org/content/10.5555/2020.01.01.12v2.full.pdf+html",
+                Some("10.5555/2020.01.01.12"),
+            ),
+            ("https://www.medrxiv.org/content/10.5555/2020.01.01.12v2", Some("10.5555/2020.01.01.12")),
             ("https://journals.plos.org/plosone/article?id=10.5555/ab.12", Some("10.5555/ab.12")),
+            ("https://journals.plos.org/plosone/article?id=10.5555/ab.12#abstract0", Some("10.5555/ab.12")),
+            ("https://example.org/x?doi=10.5555/ab.12#tab1", Some("10.5555/ab.12")),
             // Parts of an article, and numbers that are no DOI.
             ("https://journals.plos.org/plosone/article/figure?id=10.5555/ab.12.g001", None),
             ("https://link.springer.com/article/10.5555/ab-12/figures/1", None),

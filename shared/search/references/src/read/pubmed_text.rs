@@ -129,6 +129,20 @@ fn is_organisation(text: &str) -> bool {
         "Society",
     ];
     const SMALL: [&str; 5] = ["of", "the", "for", "and", "on"];
+    // The beginnings of titles that name an organisation.
+    const TITLES: [&str; 8] = [
+        "Report",
+        "Statement",
+        "Position",
+        "Guidelines",
+        "Recommendations",
+        "Proceedings",
+        "Consensus",
+        "Minutes",
+    ];
+    if TITLES.iter().any(|word| text.starts_with(word)) {
+        return false;
+    }
     text.rsplit_once(' ').is_some_and(|(before, last)| {
         let mut words = before.split(' ');
         LAST.contains(&last)

@@ -168,7 +168,7 @@ impl BibTex {
         self.looked -= consumed;
         self.front += consumed as u64;
         self.left = self.left.saturating_add(INHERITED_PER_BYTE.saturating_mul(consumed as u64));
-        if is_parent_only { Step::Pass { consumed } } else { found.step }
+        if is_parent_only && !found.lacks_end { Step::Pass { consumed } } else { found.step }
     }
 }
 

@@ -176,7 +176,7 @@ fn lacks_brace(text: &[u8], end: bool) -> Option<bool> {
     };
     let line = text[..stop].trim_ascii_end();
     spend(stop);
-    let is_begun = line.len() > 1 && line.ends_with(b",") && !line.contains(&b'=');
+    let is_begun = line.len() > 1 && line.ends_with(b",") && memchr::memchr2(b'=', b'{', line).is_none();
     if is_begun { continues(&text[line.len() - 1..], end) } else { Some(false) }
 }
 

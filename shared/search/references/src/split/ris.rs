@@ -182,14 +182,14 @@ pub(crate) fn element(text: &[u8]) -> Option<usize> {
     LINE_ELEMENTS.iter().any(|known| name.eq_ignore_ascii_case(known)).then_some(end + 1)
 }
 
-/// Returns `true` if a value has only blanks, tabs and no-break spaces.
+/// Returns `true` if a value has only blanks, tabs and no-break spaces, possibly before an element that ends a web page.
 pub(crate) fn is_blank(mut value: &[u8]) -> bool {
     loop {
         value = value.trim_ascii_start();
         let html = || value.starts_with(NO_BREAK_SPACE.as_bytes()).then_some(NO_BREAK_SPACE.len());
         match blank_width(value).or_else(html) {
             Some(width) => value = &value[width..],
-            None => return value.is_empty(),
+            None => return value.is_empty() || value.starts_with(b"</"),
         }
     }
 }

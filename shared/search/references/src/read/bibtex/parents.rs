@@ -105,7 +105,10 @@ fn has_key(entry: &Entry<'_>, wanted: &str) -> bool {
 }
 
 fn crossref(fields: &[Field<'_>]) -> Option<String> {
-    let key = |wanted: &str| fields.iter().find(|(name, _)| name == wanted).map(|(_, keys)| keys);
+    let key = |wanted: &str| {
+        let found = fields.iter().find(|(name, keys)| name == wanted && !keys.trim().is_empty());
+        found.map(|(_, keys)| keys)
+    };
     key("crossref")
         .or_else(|| key("xdata"))
         .map(|keys| keys.split(',').next().unwrap_or_default().trim().to_owned())

@@ -115,7 +115,9 @@ fn at_commas(names: Vec<&str>) -> (Vec<&str>, bool) {
         return (names, false);
     }
     let is_other = |name: &str| tidy::trim(name).eq_ignore_ascii_case("others");
-    let are_short = (parts.len() > 2 || others.is_empty() || others.iter().any(|name| !is_other(name)))
+    // Spanish names abbreviate the second family name: `Rojas C., Pablo A.`
+    let are_two = parts.len() == 2 && others.is_empty() && !first.contains('.');
+    let are_short = (parts.len() > 2 || are_two || others.iter().any(|name| !is_other(name)))
         && parts.iter().all(|part| is_short(part))
         && others.iter().all(|name| is_short(name) || is_other(name));
     let are_natural = others.len() == 1
@@ -156,10 +158,11 @@ fn with_missing_initials(parts: &[&str]) -> Option<Vec<String>> {
 fn ends_in_initials(name: &str) -> bool {
     /// Family names with two letters, and one without a vowel.
     #[rustfmt::skip]
-    const FAMILIES: [&str; 44] = [
-        "AI", "AN", "AO", "BA", "BI", "BO", "CU", "DI", "DO", "DU", "FU", "GE", "GU", "HA", "HE", "HO", "HU", "IM", "JI",
-        "JO", "JU", "KE", "KO", "LE", "LI", "LO", "LU", "LY", "MA", "MO", "MU", "NG", "NI", "NO", "OH", "OU", "QI", "QU",
-        "SO", "SU", "WU", "XU", "YE", "YU",
+    const FAMILIES: [&str; 66] = [
+        "AI", "AK", "AN", "AO", "AU", "AY", "BA", "BI", "BO", "BU", "CO", "CU", "DI", "DO", "DU", "DY", "EK", "ER", "FU",
+        "GE", "GO", "GU", "HA", "HE", "HO", "HU", "IM", "JI", "JO", "JU", "KE", "KO", "LE", "LI", "LO", "LU", "LY", "MA",
+        "MI", "MO", "MU", "NA", "NG", "NI", "NO", "OH", "OK", "OU", "PU", "QI", "QU", "RU", "SA", "SI", "SO", "SU", "SY",
+        "TA", "TU", "TY", "WU", "XI", "XU", "YE", "YI", "YU",
     ];
     let words = words_of(name);
     let Some(last) = words.last() else { return false };
@@ -503,6 +506,8 @@ mod tests {
             ("Wei LI", &["LI, Wei"]),
             ("Jun WANG", &["WANG, Jun"]),
             ("Kay NG", &["NG, Kay"]),
+            ("Kay XI", &["XI, Kay"]),
+            ("Roe C., Pablo A.", &["Roe C., Pablo A."]),
             ("A Roe", &["Roe, A"]),
             // Braces around a list.
             ("{Roe, Ann A. and Doe, Bob}", &["Roe, Ann A.", "Doe, Bob"]),
