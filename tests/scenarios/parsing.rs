@@ -361,7 +361,7 @@ async fn slow_record_resumes_in_next_invocation() {
     // After the deadline, at most the records of a chunk are found.
     for (first, overrun) in std::iter::zip(&begun_at, &overruns) {
         let is_slow = [Some(41), Some(42)].contains(first);
-        assert!(is_slow || *overrun < 3.0, "{begun_at:?} {overruns:?}");
+        assert!(is_slow || *overrun < 4.0, "{begun_at:?} {overruns:?}");
     }
     assert!(begun_at.contains(&Some(41)) && begun_at.is_sorted_by(|a, b| a < b), "{begun_at:?}");
     world.run().await;
