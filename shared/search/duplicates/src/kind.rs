@@ -3,7 +3,7 @@
 use references::Reference;
 use serde::{Deserialize, Serialize};
 
-/// The kind of a work, if it is no article. An article may have the title of a thesis or a registration.
+/// The kind of a work that is not an article. An article may have the title of a thesis or a registration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
@@ -17,7 +17,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Derives the kind of a work that is no registration from its type and DOI.
+    /// Derives the kind of a work, except a registration, from its type and DOI.
     pub(crate) fn of(reference: &Reference, doi: &str) -> Self {
         const DATASETS: [&str; 4] = ["10.5061/dryad", "10.6084/m9.figshare", "10.5281/zenodo", "10.7910/dvn"];
         let stated = reference.r#type.as_deref().filter(|stated| *stated != ARTICLE);

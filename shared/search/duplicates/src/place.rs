@@ -162,7 +162,7 @@ pub(crate) fn without_version(doi: &str) -> &str {
     }
 }
 
-/// The parts of an issue that are no plain number: season, month, part, supplement and letter, each with its kind. Two
+/// The parts of an issue other than a plain number: season, month, part, supplement and letter, each with its kind. Two
 /// issues differ if they have different parts of one kind.
 pub(crate) fn issue_parts(text: &str) -> Vec<String> {
     const MAX_ISSUE: usize = 60;

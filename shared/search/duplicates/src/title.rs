@@ -53,7 +53,7 @@ const MAX_LABEL: usize = 3;
 
 /// Words that mark a notice about an article, if they are among its first words, or the only ones after a colon.
 const ALWAYS_NOTICES: [&str; 3] = ["erratum", "errata", "addendum"];
-/// Words that mark a notice if they are no part of a sentence.
+/// Words that mark a notice unless they belong to a sentence.
 const NOTICES: [&str; 4] = ["correction", "corrections", "retraction", "withdrawal"];
 /// The beginnings of works that belong to an article.
 const SUPPLEMENTS: [&[&str]; 3] =
