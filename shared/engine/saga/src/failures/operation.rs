@@ -73,6 +73,11 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// Returns the phase in which the outcome of the failures that went ahead is awaited.
+    pub(super) fn watching(now: Timestamp) -> Self {
+        Self::Watching { until: now.checked_add(CANARY_WAIT).unwrap_or(Timestamp::MAX) }
+    }
+
     /// Returns `true` if nothing is left to do.
     pub fn has_ended(&self) -> bool {
         matches!(self, Self::Done { .. } | Self::Stopped { .. })
@@ -102,17 +107,18 @@ impl Operation {
     }
 
     /// Returns `true` if failures went ahead, but fewer than the operation waits for before it assesses them.
-    pub(super) fn is_without_assessment(&self) -> bool {
+    fn is_without_assessment(&self) -> bool {
         !self.canaries.is_empty() && self.canaries.len() < self.canary as usize
     }
 
-    /// Returns the operation while it waits for the outcome of the failures that went ahead.
-    pub(super) fn watching(&self, now: Timestamp) -> Self {
-        Self {
-            canary: u32::try_from(self.canaries.len()).unwrap_or(u32::MAX),
-            phase: Phase::Watching { until: now.checked_add(CANARY_WAIT).unwrap_or(Timestamp::MAX) },
-            ..self.clone()
+    /// Returns the operation after the last failure. It waits for the outcome of those that went ahead, also if fewer
+    /// were left than it asked for.
+    pub(super) fn after_last(&self, now: Timestamp) -> Self {
+        if !self.is_without_assessment() {
+            return Self { phase: self.end(now), ..self.clone() };
         }
+        let canary = u32::try_from(self.canaries.len()).unwrap_or(u32::MAX);
+        Self { canary, phase: Phase::watching(now), ..self.clone() }
     }
 
     /// Returns the number of failures for the next step.

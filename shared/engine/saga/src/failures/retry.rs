@@ -245,10 +245,10 @@ impl Failures {
         // Several workers may get here at once. The conditional write lets one of them take the step, so that the rate
         // holds.
         let next_step_at = now.checked_add(STEP).unwrap_or(Timestamp::MAX);
-        let claimed = Operation { next_step_at, revision: operation.revision + 1, ..operation.clone() };
-        if !self.store.advance(operation.revision, &claimed).await? {
+        let Some(claimed) = self.replace(&operation, Operation { next_step_at, ..operation.clone() }).await?
+        else {
             return Ok(true);
-        }
+        };
         let left = self.unfinished_failures(&claimed).await?;
         let is_any_left = !left.is_empty();
         let taken = self.claim_batch(&claimed, left, now).await?;
@@ -258,13 +258,8 @@ impl Failures {
                 // not end before its outcome is known.
                 return Ok(true);
             }
-            let next = match claimed.is_without_assessment() {
-                // Fewer failures are left than should go ahead.
-                true => claimed.watching(now),
-                false => Operation { phase: claimed.end(now), ..claimed.clone() },
-            };
-            let next = Operation { revision: claimed.revision + 1, ..next };
-            return Ok(!self.store.advance(claimed.revision, &next).await? || !next.phase.has_ended());
+            let next = self.replace(&claimed, claimed.after_last(now)).await?;
+            return Ok(next.is_none_or(|next| !next.phase.has_ended()));
         }
         let step = self.retry_batch(&claimed, taken).await?;
         self.finish_step(&claimed, &step).await
@@ -437,7 +432,7 @@ impl Failures {
                 let obstacle = step.failed.as_ref().or(step.refused.first().filter(|_| ahead > 0));
                 next.phase = match obstacle {
                     Some(why) => Phase::Stopped { at: now, why: why.clone() },
-                    None if are_all_ahead => next.watching(now).phase,
+                    None if are_all_ahead => Phase::watching(now),
                     None if next.limit.is_some_and(|limit| next.retried + next.refused >= limit) => {
                         next.end(now)
                     }
@@ -482,7 +477,12 @@ impl Failures {
 
     /// Stores an operation in another phase; `None` if it has changed in between.
     async fn advance(&self, operation: &Operation, phase: Phase) -> Result<Option<Operation>, StoreError> {
-        let next = Operation { phase, revision: operation.revision + 1, ..operation.clone() };
+        self.replace(operation, Operation { phase, ..operation.clone() }).await
+    }
+
+    /// Stores the next revision of an operation; `None` if it has changed in between.
+    async fn replace(&self, operation: &Operation, next: Operation) -> Result<Option<Operation>, StoreError> {
+        let next = Operation { revision: operation.revision + 1, ..next };
         Ok(self.store.advance(operation.revision, &next).await?.then_some(next))
     }
 
@@ -592,7 +592,7 @@ fn phase_after(operation: &Operation, outcomes: &[Outcome], now: Timestamp) -> P
             taken + waiting,
             CANARY_LIMIT.as_mins()
         )),
-        (0, ..) => operation.watching(now).phase,
+        (0, ..) => Phase::watching(now),
         (failed, ..) => stopped(format!(
             "{failed} of the {ahead} that went ahead failed again; the others stay as they were"
         )),
