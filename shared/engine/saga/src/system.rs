@@ -118,7 +118,12 @@ impl<P> Function<P> {
     /// Returns `true` if a schedule has to start the function: it sweeps the outboxes, which also sends the events of
     /// due timers, or drains dead-letter queues.
     pub fn has_scheduled_work(&self) -> bool {
-        self.source.queue() == Some(&CONTROL) || !self.drains.is_empty()
+        self.dispatches_outbox() || !self.drains.is_empty()
+    }
+
+    /// Returns `true` if the function sends what others left in the outboxes: it is behind the queue of control messages.
+    pub fn dispatches_outbox(&self) -> bool {
+        self.source.queue() == Some(&CONTROL)
     }
 
     /// Returns every queue whose address the function needs: its own with its dead-letter queue, those it sends to, and

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use messages::StoreError;
 use outbox::DispatchOutbox;
-use outbox::session::CONTROL;
 use saga::{Engine, Failures, Function, MissingSetting, SweepHeartbeat, System, Upkeep};
 
 /// The time that one step of the work in the background may take.
@@ -44,7 +43,7 @@ impl ScheduledWork {
         system: &System<P>,
         function: &Function<P>,
     ) -> Result<Self, MissingSetting> {
-        let sweeps = function.source.queue() == Some(&CONTROL);
+        let sweeps = function.dispatches_outbox();
         let sweep = sweeps.then(|| Ok((engine.dispatch_outbox(function.name)?, engine.sweeps()?)));
         let failures = (!function.drains.is_empty()).then(|| engine.failures(function.name, system));
         Ok(Self { sweep: sweep.transpose()?, failures: failures.transpose()?, upkeep: None })

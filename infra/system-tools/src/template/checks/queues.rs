@@ -3,8 +3,7 @@
 use aws::queues::Queues;
 use backend::Config;
 use messages::{QueueSpec, naming};
-use outbox::session::CONTROL;
-use saga::{Function, Service, System};
+use saga::{Service, System};
 
 use super::Finding;
 use crate::template::Template;
@@ -156,8 +155,7 @@ pub(crate) fn sources<P>(system: &System<P>, template: &Template) -> Vec<Finding
 pub(crate) fn schedules<P>(system: &System<P>, template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     let has_outbox = system.functions.iter().any(|function| function.services.contains(&Service::DATABASE));
-    let dispatches = |function: &&Function<P>| function.source.queue() == Some(&CONTROL);
-    if has_outbox && !system.functions.iter().any(dispatches) {
+    if has_outbox && !system.functions.iter().any(|function| function.dispatches_outbox()) {
         let what =
             "has no function behind the queue control, so no timer fires: add Function::dispatch_outbox";
         findings.push(Finding::new(system.name, what));
