@@ -410,7 +410,6 @@ impl OpenSession<'_> {
     /// # Errors
     /// As [`Session::commit`]. Unused tokens are removed with the partition's item.
     pub async fn commit(&mut self) -> Result<Vec<Message>, CommitError> {
-        self.session.check_unchanged()?;
         self.grant().await?;
         self.session.commit().await
     }
@@ -421,7 +420,6 @@ impl OpenSession<'_> {
     /// # Errors
     /// As [`Session::commit_with`].
     pub async fn commit_with(&mut self, sessions: &dyn CommitSession) -> Result<Vec<Message>, CommitError> {
-        self.session.check_unchanged()?;
         self.grant().await?;
         self.session.commit_with(sessions).await
     }
@@ -429,6 +427,7 @@ impl OpenSession<'_> {
     /// Grants the tokens before the messages that carry them are sent, because a message may be received immediately. A
     /// repeated commit does not grant them again: they may have been used in the meantime.
     async fn grant(&mut self) -> Result<(), CommitError> {
+        self.session.check_unchanged()?;
         if self.granted.is_empty() {
             return Ok(());
         }
