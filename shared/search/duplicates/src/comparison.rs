@@ -145,9 +145,7 @@ impl Comparison {
     pub(crate) fn is_other_edition(&self) -> bool {
         let years = self.years.unwrap_or_default();
         let is_online_first = self.one_is_unplaced && years <= 1;
-        let is_other_year = years > 0
-            && (self.has_versions || !self.volume.agrees())
-            && (self.has_versions || !is_online_first);
+        let is_other_year = years > 0 && (self.has_versions || !(self.volume.agrees() || is_online_first));
         self.other_issue
             || is_other_year
             || self.other_label

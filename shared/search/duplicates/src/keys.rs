@@ -51,9 +51,7 @@ impl Fields {
         for number in self.accessions() {
             key("number", &[number]);
         }
-        let is_long = words.len() >= LONG_WORDS && letters.chars().count() >= LONG_LETTERS
-            || east_asian_length(letters) >= LONG_LETTERS;
-        if is_long {
+        if has_length(words.len(), letters, LONG_WORDS, LONG_LETTERS) {
             // An omitted or truncated subtitle is mostly beyond these letters.
             key("title", &[start(letters, 60)]);
             key("words", &[&longest(words).join(" "), author]);
@@ -101,9 +99,12 @@ impl Fields {
     /// Returns `true` if the title has at least this length. East Asian titles have no spaces between words, so only
     /// their letters are counted.
     pub(crate) fn has_length(&self, words: usize, letters: usize) -> bool {
-        self.title().len() >= words && self.letters().chars().count() >= letters
-            || east_asian_length(self.letters()) >= letters
+        has_length(self.title().len(), self.letters(), words, letters)
     }
+}
+
+fn has_length(words: usize, letters: &str, min_words: usize, min_letters: usize) -> bool {
+    words >= min_words && letters.chars().count() >= min_letters || east_asian_length(letters) >= min_letters
 }
 
 /// Returns `true` for words that are compared, but omitted from keys: the keys of an earlier version are stored.

@@ -168,7 +168,7 @@ fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 13] {
         && !author.differs()
         && (volume.agrees() || journal.agrees() || alike.years.is_some_and(|years| years <= 1));
     // Sister journals do not have the same work on the same pages.
-    let same_place = volume.agrees() && author.agrees() && a.has_page_range() && have_same_range(a, b, page);
+    let same_place = volume.agrees() && author.agrees() && alike.same_range;
     let other_edition = alike.is_other_edition();
     let by_year = near
         && author.agrees()
