@@ -11,12 +11,12 @@ use crate::{Delimiter, work::spend};
 ///
 /// Without `quotes`, a quote is an ordinary character.
 pub(crate) fn cells(row: &str, delimiter: u8, quotes: bool) -> Cells<'_> {
-    Cells { rest: Some(row), delimiter, quotes, unclosed: Unclosed::Quoted }
+    Cells { rest: Some(row), delimiter, quotes, unclosed: UnclosedQuote::Quoted }
 }
 
 /// The meaning of a quotation mark that opens a cell and is never closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unclosed {
+enum UnclosedQuote {
     /// The rest of the row is a quoted cell.
     Quoted,
     /// The mark is text.
@@ -48,18 +48,18 @@ pub(crate) struct Cells<'a> {
     rest: Option<&'a str>,
     delimiter: u8,
     quotes: bool,
-    unclosed: Unclosed,
+    unclosed: UnclosedQuote,
 }
 
 impl Cells<'_> {
     /// Counts a quotation mark that is never closed as text.
     pub(crate) fn with_unclosed_as_text(self) -> Self {
-        Self { unclosed: Unclosed::Text, ..self }
+        Self { unclosed: UnclosedQuote::Text, ..self }
     }
 
     /// Returns `true` if a quotation mark was counted as text.
     pub(crate) fn is_unclosed(&self) -> bool {
-        self.unclosed == Unclosed::Found
+        self.unclosed == UnclosedQuote::Found
     }
 }
 
@@ -69,10 +69,10 @@ impl<'a> Iterator for Cells<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         let row = self.rest.take()?;
         let quoted = row.strip_prefix('"').filter(|_| self.quotes).map(|quoted| self.quoted(quoted));
-        let is_text =
-            self.unclosed != Unclosed::Quoted && quoted.as_ref().is_some_and(|(_, after)| after.is_none());
+        let is_text = self.unclosed != UnclosedQuote::Quoted
+            && quoted.as_ref().is_some_and(|(_, after)| after.is_none());
         if is_text {
-            self.unclosed = Unclosed::Found;
+            self.unclosed = UnclosedQuote::Found;
         }
         let (cell, after) = match quoted.filter(|_| !is_text) {
             Some((cell, after)) => (cell, after.unwrap_or_default()),

@@ -114,12 +114,11 @@ fn at_commas(names: Vec<&str>) -> (Vec<&str>, bool) {
     if parts.len() < 2 || !is_plain(first) || !spend(2 * first.len()) {
         return (names, false);
     }
-    let is_other = |name: &str| tidy::trim(name).eq_ignore_ascii_case("others");
     // Spanish names abbreviate the second family name: `Rojas C., Pablo A.`
     let are_two = parts.len() == 2 && others.is_empty() && !first.contains('.');
-    let are_short = (parts.len() > 2 || are_two || others.iter().any(|name| !is_other(name)))
+    let are_short = (parts.len() > 2 || are_two || others.iter().any(|name| !are_others(name)))
         && parts.iter().all(|part| is_short(part))
-        && others.iter().all(|name| is_short(name) || is_other(name));
+        && others.iter().all(|name| is_short(name) || are_others(name));
     let are_natural = others.len() == 1
         && others.iter().all(|name| is_plain(name) && names::is_natural(name))
         && parts.iter().all(|part| names::is_natural(part));
@@ -131,9 +130,6 @@ fn at_commas(names: Vec<&str>) -> (Vec<&str>, bool) {
 
 /// Parses `Roe, A., Doe, B., Poe, Farm, C. D.`, where the initials of a few people are missing.
 fn with_missing_initials(parts: &[&str]) -> Option<Vec<String>> {
-    let are_initials = |part: &str| {
-        names::are_initials(&part.replace(' ', "")) && !names::is_suffix(part) && !names::is_degree(part)
-    };
     let is_family = |part: &str| {
         part.starts_with(char::is_uppercase)
             && part.contains(char::is_lowercase)
@@ -143,7 +139,9 @@ fn with_missing_initials(parts: &[&str]) -> Option<Vec<String>> {
     let mut people: Vec<(&str, &str)> = Vec::new();
     for part in parts {
         match people.last_mut() {
-            Some((_, given)) if given.is_empty() && are_initials(part) => *given = part,
+            Some((_, given)) if given.is_empty() && are_initials(part) && !names::is_degree(part) => {
+                *given = part;
+            }
             _ if is_family(part) => people.push((part, "")),
             _ => return None,
         }
@@ -182,16 +180,23 @@ fn ends_in_initials(name: &str) -> bool {
 /// Returns `true` for a list such as `Roe A and Doe BC and Test Study Group`, as programs write that convert from PubMed.
 /// A single letter shows that the last words are initials: families may be in capitals, as in `Wei LI`.
 fn have_initials_last(names: &[&str]) -> bool {
-    let is_other = |name: &str| {
-        tidy::trim(name).eq_ignore_ascii_case("others")
-            || whole_group(name).is_some()
-            || names::is_group(&words_of(name))
-    };
+    let is_other =
+        |name: &str| are_others(name) || whole_group(name).is_some() || names::is_group(&words_of(name));
     let has_initial = |name: &str| words_of(name).last().is_some_and(|last| last.chars().count() == 1);
     // Most lists end this check at their first name, so few names are decoded twice.
     names.len() > 1
         && names.iter().all(|name| is_short(name) || is_other(name))
         && names.iter().any(|name| has_initial(name) && !is_other(name))
+}
+
+/// Returns `true` for the word that BibTeX writes for omitted authors.
+fn are_others(name: &str) -> bool {
+    tidy::trim(name).eq_ignore_ascii_case("others")
+}
+
+/// Returns `true` for given names that are initials, possibly with blanks.
+fn are_initials(given: &str) -> bool {
+    names::are_initials(&given.replace(' ', "")) && !names::is_suffix(given)
 }
 
 fn is_short(name: &str) -> bool {
@@ -219,7 +224,6 @@ fn people(name: &str, is_alone: bool) -> Vec<String> {
         return people;
     }
     let has_initial = || bare.split([' ', ',']).any(|word| word.ends_with('.') || word.chars().count() == 1);
-    let are_initials = |given: &str| names::are_initials(&given.replace(' ', "")) && !names::is_suffix(given);
     // Initials have up to three letters; longer ones abbreviate organisations. Degrees and suffixes follow names.
     let is_brief =
         |given: &str| given.chars().filter(|c| c.is_alphabetic()).count() <= 3 && !names::is_degree(given);
@@ -238,7 +242,7 @@ fn people(name: &str, is_alone: bool) -> Vec<String> {
             if !others.is_empty()
                 && are_initials(given)
                 && others.iter().all(|name| {
-                    names::is_natural(name) && name.split(' ').next().is_some_and(&are_initials)
+                    names::is_natural(name) && name.split(' ').next().is_some_and(are_initials)
                 }) =>
         {
             let first = names::joined(&plain(parts[0]), &plain(given));
@@ -273,7 +277,7 @@ fn person(name: &str) -> Option<String> {
     if let Some(group) = whole_group(name) {
         return tidy::line_of(plain(group));
     }
-    if name.eq_ignore_ascii_case("others") {
+    if are_others(name) {
         return None;
     }
     let parts = outside_braces(name, |c| c == ',');
@@ -500,6 +504,7 @@ mod tests {
             ("Smith Kline & French Laboratories", &["Laboratories, Smith Kline & French"]),
             // A single name.
             ("Roe A", &["Roe, A"]),
+            ("Ann X", &["Ann, X"]),
             ("Roe JA", &["Roe, JA"]),
             ("van der Berg DM", &["van der Berg, DM"]),
             ("Аренс З", &["Аренс, З"]),
