@@ -15,8 +15,6 @@ const MAX_MERGED: usize = 50;
 const READ_BYTES: usize = 1 << 20;
 /// The maximum size of all duplicates of a batch in bytes, except for a batch of one study.
 const BATCH_BYTES: usize = 4 << 20;
-/// The maximum number of studies in a batch.
-const BATCH_STUDIES: usize = 500;
 
 /// The origin of the values of a study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -134,14 +132,14 @@ pub struct DuplicateMerger {
     jobs: Jobs,
     /// The origins of the studies of searches that were asked for.
     origins: HashMap<SearchId, Origin>,
-    /// The number of studies that are completed at a time. It is halved if their duplicates are too large.
+    /// The maximum number of studies that are completed at a time. It is halved if their duplicates are too large.
     batch: usize,
 }
 
 impl DuplicateMerger {
     /// Returns the merging of studies of these searches.
     pub fn new(jobs: Jobs) -> Self {
-        Self { jobs, origins: HashMap::new(), batch: BATCH_STUDIES }
+        Self { jobs, origins: HashMap::new(), batch: usize::MAX }
     }
 
     /// Completes those studies of a file that are not duplicates, and removes studies at the end whose duplicates do
@@ -156,7 +154,7 @@ impl DuplicateMerger {
             let count = self.batch.min(studies.len());
             if self.complete_all(stored, &mut studies[..count]).await? {
                 studies.truncate(count);
-                self.batch = self.batch.saturating_mul(2).min(BATCH_STUDIES);
+                self.batch = self.batch.saturating_mul(2);
                 return Ok(());
             }
             self.batch = (count / 2).max(1);
