@@ -6,10 +6,11 @@ use references::Reference;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::kind::{Kind, is_register, is_registration, registration};
+use crate::kind::Kind;
 use crate::place;
 use crate::text::{fold, start, words};
 use crate::title::{Title, numbers};
+use crate::trials::{is_register, is_registration, registration};
 
 /// The version of the extracted fields. It increases when the same record yields different fields; stored fields of
 /// earlier versions are then extracted again.

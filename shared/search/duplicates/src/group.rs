@@ -20,9 +20,9 @@ pub use self::model::{Edge, Mark, Member, ReviewerDecision, Verdict};
 use self::nodes::Nodes;
 use crate::comparison::{Match, are_abstract_and_article, journals, pages};
 use crate::fields::{Content, Fields};
-use crate::kind::are_other_trials;
 use crate::place::without_version;
 use crate::reason::Tier;
+use crate::trials::are_other_trials;
 
 /// Returns the mark of each member, or `None` for members to keep.
 ///

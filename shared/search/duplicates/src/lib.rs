@@ -18,7 +18,8 @@
 //!
 //! # Modules, in reading order
 //!
-//! - `fields`: the compared fields of a record, extracted by `text`, `title`, `place` and `kind`.
+//! - `fields`: the compared fields of a record, extracted by `text`, `title`, `place`, `kind` and
+//!   `trials`.
 //! - `keys`: selects the records to compare.
 //! - `comparison`: compares two records value by value; `title_match` compares titles, and
 //!   `companions` distinguishes similar ones.
@@ -39,6 +40,7 @@ mod table;
 mod text;
 mod title;
 mod title_match;
+mod trials;
 
 pub use fields::{Content, Fields, VERSION};
 pub use group::{Edge, Mark, Member, ReviewerDecision, Verdict, marks};

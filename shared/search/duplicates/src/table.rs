@@ -6,10 +6,10 @@
 
 use crate::comparison::{Comparison, Match, are_nearby, have_same_range, numbers_differ};
 use crate::fields::Fields;
-use crate::kind::{are_other_trials, is_registration};
 use crate::place::without_version;
 use crate::reason::{Reason, Tier};
 use crate::title_match::TitleMatch;
+use crate::trials::{are_other_trials, is_registration};
 
 use Tier::{Certain, Likely, Possible};
 
