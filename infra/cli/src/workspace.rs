@@ -84,7 +84,7 @@ impl Workspace {
             BackendKind::Aws => {
                 #[cfg(feature = "services")]
                 backend::search::services::check(&config, Arc::clone(&host)).await?;
-                let backend = backend::open(config, host, Arc::new(LogDecisions::default())).await?;
+                let backend = backend::open(config, host, Arc::new(LogDecisions)).await?;
                 Ok(Self { backend, home: None })
             }
         }
@@ -296,7 +296,7 @@ struct RejectionLog(Arc<Store>);
 impl DecisionSink for RejectionLog {
     fn observe(&self, observation: DecisionRecord) {
         if observation.verdict == Verdict::Rejected {
-            LogDecisions::default().observe(observation.clone());
+            LogDecisions.observe(observation.clone());
         }
         self.0.observe(observation);
     }

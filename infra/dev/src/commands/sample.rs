@@ -37,7 +37,7 @@ pub(crate) async fn run(args: &args::Sample) -> anyhow::Result<bool> {
 }
 
 async fn prepare(config: Config, event: Value) -> Result<Value, EventError> {
-    let (host, observer) = (Arc::new(SystemHost), Arc::new(LogDecisions::default()));
+    let (host, observer) = (Arc::new(SystemHost), Arc::new(LogDecisions));
     match config.backend {
         BackendKind::Embedded => {
             let settings = backend::store_settings(&config);

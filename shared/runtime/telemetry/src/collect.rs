@@ -42,7 +42,7 @@ impl DecisionSink for Collect {
         pending.metrics.count(observation.verdict, observation.attempt);
         pending.spans.extend(span);
         drop(pending);
-        LogDecisions { system: Some(self.system) }.observe(observation);
+        LogDecisions.observe(observation);
     }
 
     fn measure(&self, measure: Metric, value: u64) {

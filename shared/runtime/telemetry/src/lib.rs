@@ -16,6 +16,7 @@ mod decisions;
 pub mod metrics;
 pub mod trace;
 
+use std::io;
 use std::sync::Arc;
 
 use messages::DecisionSink;
@@ -55,8 +56,11 @@ const ASKS_FOR_THE_REGION: &str = "aws_config::imds";
 /// The format of the log, with its default level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For a log store: one JSON object per line, on standard output.
-    Json,
+    /// For a log store: one JSON object per line, on standard output. Each line contains the name of the system.
+    Json {
+        /// The name.
+        system: &'static str,
+    },
     /// For a terminal: short lines on standard error, by default only warnings.
     Human,
 }
@@ -66,11 +70,11 @@ pub fn start(format: LogFormat) {
     let asked = std::env::var(FILTER).ok();
     let filter = filter(asked.as_deref(), format);
     let lines = match format {
-        LogFormat::Json => fmt::layer()
+        LogFormat::Json { system } => fmt::layer()
             .json()
             .flatten_event(true)
             .with_current_span(false)
-            .with_writer(|| Lines::of_json(std::io::stdout()))
+            .with_writer(move || NamedLines { system, out: Lines::of_json(std::io::stdout()) })
             .boxed(),
         LogFormat::Human => fmt::layer()
             .with_target(false)
@@ -83,11 +87,33 @@ pub fn start(format: LogFormat) {
     let _ = tracing_subscriber::registry().with(lines.with_filter(filter)).try_init();
 }
 
+/// A writer that adds the name of a system to objects of JSON, one per call.
+struct NamedLines<W> {
+    system: &'static str,
+    out: W,
+}
+
+impl<W: io::Write> io::Write for NamedLines<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(fields) = bytes.strip_prefix(b"{\"") {
+            let first = serde_json::json!(self.system);
+            self.out.write_all(&[format!("{{\"system\":{first},\"").as_bytes(), fields].concat())?;
+        } else {
+            self.out.write_all(bytes)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
 /// Returns the filter of the log: the requested one if it can be parsed, without the request logs of libraries. A name
 /// applies to all targets that begin with it, and a longer name takes precedence.
 fn filter(asked: Option<&str>, format: LogFormat) -> Targets {
     let unasked = || match format {
-        LogFormat::Json => Targets::new().with_default(LevelFilter::INFO),
+        LogFormat::Json { .. } => Targets::new().with_default(LevelFilter::INFO),
         LogFormat::Human => Targets::new()
             .with_default(LevelFilter::WARN)
             .with_target(ASKS_FOR_THE_REGION, LevelFilter::ERROR),
@@ -103,7 +129,7 @@ fn filter(asked: Option<&str>, format: LogFormat) -> Targets {
 /// # Errors
 /// Returns an error if that variable does not name a collector that accepts spans.
 pub fn for_function(system: &'static str) -> Result<Arc<dyn DecisionSink>, WrongEndpoint> {
-    start(LogFormat::Json);
+    start(LogFormat::Json { system });
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let function = variable("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_default();
     let collector = variable(trace::ENDPOINT).map(|endpoint| trace::Collector::at(&endpoint)).transpose()?;
@@ -112,9 +138,23 @@ pub fn for_function(system: &'static str) -> Result<Arc<dyn DecisionSink>, Wrong
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use tracing_subscriber::filter::LevelFilter;
 
     use super::*;
+
+    const JSON: LogFormat = LogFormat::Json { system: "shop" };
+
+    #[test]
+    fn lines_name_the_system() {
+        let mut lines = NamedLines { system: "a \"shop\"", out: Vec::new() };
+        for line in ["{\"level\":\"WARN\"}\n", "no object\n", "{}\n"] {
+            lines.write_all(line.as_bytes()).unwrap();
+        }
+        let expected = "{\"system\":\"a \\\"shop\\\"\",\"level\":\"WARN\"}\nno object\n{}\n";
+        assert_eq!(String::from_utf8(lines.out).unwrap(), expected);
+    }
 
     /// The most that is heard of a target.
     fn max_level(asked: &str, format: LogFormat, target: &str) -> LevelFilter {
@@ -134,11 +174,7 @@ mod tests {
     #[test]
     fn default_level_depends_on_audience() {
         for nothing in ["", "functions=loud", "a=b=c"] {
-            assert_eq!(
-                max_level(nothing, LogFormat::Json, "functions::run_saga"),
-                LevelFilter::INFO,
-                "{nothing}"
-            );
+            assert_eq!(max_level(nothing, JSON, "functions::run_saga"), LevelFilter::INFO, "{nothing}");
             assert_eq!(
                 max_level(nothing, LogFormat::Human, "functions::run_saga"),
                 LevelFilter::WARN,
@@ -155,24 +191,21 @@ mod tests {
     #[test]
     fn one_module_can_be_selected() {
         let asked = "warn,functions=debug";
-        assert_eq!(max_level(asked, LogFormat::Json, "functions::run_saga"), LevelFilter::DEBUG);
-        assert_eq!(max_level(asked, LogFormat::Json, "saga::round"), LevelFilter::WARN);
-        assert_eq!(max_level("functions=debug", LogFormat::Json, "saga::round"), LevelFilter::OFF);
+        assert_eq!(max_level(asked, JSON, "functions::run_saga"), LevelFilter::DEBUG);
+        assert_eq!(max_level(asked, JSON, "saga::round"), LevelFilter::WARN);
+        assert_eq!(max_level("functions=debug", JSON, "saga::round"), LevelFilter::OFF);
     }
 
     #[test]
     fn request_logging_crates_are_capped_at_info() {
         for library in LOG_REQUESTS {
             assert_eq!(
-                max_level("trace", LogFormat::Json, &format!("{library}::client")),
+                max_level("trace", JSON, &format!("{library}::client")),
                 LevelFilter::INFO,
                 "{library}"
             );
         }
-        assert_eq!(
-            max_level("trace,hyper::client=trace", LogFormat::Json, "hyper::client::conn"),
-            LevelFilter::TRACE
-        );
-        assert_eq!(max_level("trace", LogFormat::Json, "saga::round"), LevelFilter::TRACE);
+        assert_eq!(max_level("trace,hyper::client=trace", JSON, "hyper::client::conn"), LevelFilter::TRACE);
+        assert_eq!(max_level("trace", JSON, "saga::round"), LevelFilter::TRACE);
     }
 }
