@@ -14,7 +14,9 @@ use messages::{
     AttemptId, Depth, Disposition, Host, InspectQueues, Message, Outgoing, Queue, ReceiveMessages, SendError,
     SendMessages, StoreError,
 };
-use saga::failures::{FailureStatus, Failures, Phase as Step, RequestRefusal, Retry, Selection, State};
+use saga::failures::{
+    Change, Failure, FailureStatus, Failures, Origin, Phase as Step, RequestRefusal, Retry, Selection, State,
+};
 use uuid::Uuid;
 
 use crate::failures::{all, gather, of, operation, run_to_the_end, search_with_dead_letter};
@@ -329,6 +331,55 @@ async fn canary_in_busy_queue_is_judged_by_history() {
             (_, phase) => panic!("{phase:?}"),
         }
     }
+}
+
+/// The canary has left its queue for the dead-letter queue, which was not drained since.
+#[tokio::test]
+async fn dead_lettered_canary_in_empty_queue_stops_operation() {
+    let world = World::new();
+    for _ in 0..3 {
+        search_with_dead_letter(&world, "one cause").await;
+    }
+    gather(&world).await;
+    let inspect = Arc::new(CountingQueues(Arc::clone(&world.functions.failures.inspect)));
+    let failures = Failures { inspect, drains: Vec::new(), ..world.functions.failures.clone() };
+    let begun = failures.retry(Retry { canary: 1, ..all() }, "Ann").await.unwrap();
+    assert!(failures.run_step().await.unwrap());
+    for received in world.take(&SAGA).await {
+        let dead = Disposition::DeadLetter { reason: "one cause".to_owned() };
+        world.store().answer(&SAGA, &received.receipt, &dead).await.unwrap();
+    }
+    while failures.run_step().await.unwrap() || !operation(&world, &begun).await.phase.has_ended() {
+        world.host.advance(10 * SECOND);
+    }
+    let ended = operation(&world, &begun).await;
+    let Step::Stopped { why, .. } = &ended.phase else { panic!("{ended:?}") };
+    assert!(why.contains("were not processed within 5 min"), "{why}");
+    assert_eq!(ended.retried, 1);
+}
+
+/// The failures of other queues are retried.
+#[tokio::test]
+async fn failure_of_undeclared_queue_is_refused_alone() {
+    let world = World::new();
+    for _ in 0..3 {
+        search_with_dead_letter(&world, "one cause").await;
+    }
+    gather(&world).await;
+    let failures = &world.functions.failures;
+    let [mut earlier, ..] = <[_; 3]>::try_from(of(&world, FailureStatus::Open).await).unwrap();
+    let Origin::DeadLetter { source, .. } = &mut earlier.origin else { panic!("{earlier:?}") };
+    *source = Queue::named("earlier");
+    let Failure { id, revision, .. } = earlier;
+    let next = Some(earlier);
+    assert_eq!(failures.store.change(&[Change { id, revision, next }]).await.unwrap(), [true]);
+    let begun = failures.retry(all(), "Ann").await.unwrap();
+    run_to_the_end(&world).await;
+    let ended = operation(&world, &begun).await;
+    assert!(matches!(ended.phase, Step::Done { .. }), "{ended:?}");
+    assert_eq!((ended.retried, ended.refused), (2, 1));
+    let [left] = <[_; 1]>::try_from(of(&world, FailureStatus::Open).await).unwrap();
+    assert!(left.reason.contains("this version has no queue earlier; install"), "{}", left.reason);
 }
 
 /// Each failure is retried inside its search's partition, which one worker holds at a time.

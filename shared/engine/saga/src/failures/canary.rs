@@ -10,7 +10,7 @@
 //! An outbox entry was performed once it has left its outbox.
 
 use jiff::{SignedDuration, Timestamp};
-use messages::{MessageId, PartitionKey, Presence, Queue, StoreError, Verdict};
+use messages::{Depth, MessageId, PartitionKey, Presence, Queue, StoreError, Verdict};
 use outbox::{OutboxRecord, Owner};
 
 use super::keeper::Failures;
@@ -75,12 +75,18 @@ impl Failures {
         if decided == Outcome::Processed {
             return Ok(decided);
         }
-        let depth = self.inspect.depths().await.remove(source).and_then(Result::ok);
-        Ok(match (decided, depth) {
-            (_, Some(depth)) if depth.total() == 0 => Outcome::Processed,
-            // A queue that cannot be counted may have a worker, so the operation does not end yet.
-            (Outcome::Waiting, depth) if depth.is_none_or(|depth| depth.in_flight > 0) => Outcome::Taken,
-            (decided, _) => decided,
+        let mut depths = self.inspect.depths().await;
+        let mut depth = |queue| depths.remove(queue).and_then(Result::ok);
+        let (depth, dead) = (depth(source), depth(dead));
+        let is_empty = |depth: Option<Depth>| depth.is_some_and(|depth| depth.total() == 0);
+        Ok(match decided {
+            // Without a history, the message was processed if neither queue contains it. A rejected message is dead-lettered.
+            Outcome::Waiting if is_empty(depth) && is_empty(dead) => Outcome::Processed,
+            // It may be the dead letter, or a worker may have it. So the operation does not end yet.
+            Outcome::Waiting if depth.is_none_or(|depth| depth.in_flight > 0 || depth.total() == 0) => {
+                Outcome::Taken
+            }
+            decided => decided,
         })
     }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use futures::{StreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
 use messages::store::chain;
-use messages::{Message, MessageId, Outgoing, PartitionKey, SendError, StoreError};
+use messages::{Message, MessageId, Outgoing, PartitionKey, Queue, SendError, StoreError};
 use outbox::UnreadableAction;
 use uuid::Uuid;
 
@@ -111,7 +111,7 @@ struct Obstacle {
 
 impl From<SendError> for Obstacle {
     fn from(error: SendError) -> Self {
-        // A process without the address of a queue says nothing about the message.
+        // A process without the address of a declared queue says nothing about the message.
         let is_permanent = !error.is_retryable() && !matches!(error, SendError::UnknownQueue(_));
         Self { why: chain(&error), is_permanent }
     }
@@ -380,9 +380,20 @@ impl Failures {
         Ok(step)
     }
 
+    /// Returns `true` if the system has a queue. Failures may have been recorded by a version with other queues.
+    fn declares(&self, queue: &Queue) -> bool {
+        self.functions.contains_key(queue) || self.drains.iter().any(|(_, source)| source == queue)
+    }
+
     async fn retry_one(&self, failure: &Failure) -> Result<Readmission, Obstacle> {
         match &failure.origin {
             Origin::DeadLetter { source, .. } => {
+                if !self.declares(source) {
+                    let why = format!(
+                        "this version has no queue {source}; install one that has it, or delete the failure"
+                    );
+                    return Err(Obstacle { why, is_permanent: true });
+                }
                 // The partition may have forgotten the message's token since; without it the message would be a
                 // duplicate.
                 if let Ok(message) = Message::decode(&failure.body)
