@@ -136,7 +136,10 @@ impl<S: Saga> System<S> {
         if is_over && self.document.is_some() {
             actions.push(Action::ExpireDocument);
         }
-        let may_forget = is_over || (defect == Some(Defect::ItemForgottenEarly) && self.is_idle());
+        // A wait for a timer may outlast the item's lifetime.
+        let is_waiting = self.is_at_rest() && self.document.is_some();
+        let may_forget =
+            is_over || is_waiting || (defect == Some(Defect::ItemForgottenEarly) && self.is_idle());
         if may_forget && !self.ledger.expired {
             actions.push(Action::ExpireItem);
         }

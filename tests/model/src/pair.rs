@@ -189,10 +189,16 @@ impl<A: Saga, B: Saga> PairSystem<A, B> {
         !self.is_at_rest() || !(self.first.waits_in_vain() || self.second.waits_in_vain())
     }
 
-    /// Returns `true` if the retentions may pass: no message, timer or call remains that can take effect.
+    /// Returns `true` if the lifetimes of ledger items may pass: no message or call remains that can take effect.
+    /// Timers may be running.
+    fn is_waiting(&self) -> bool {
+        self.is_at_rest() && self.late_grants().next().is_none()
+    }
+
+    /// Returns `true` if the retentions may pass as well: no timer remains either.
     fn is_over(&self) -> bool {
         let has_timers = self.first.running().next().is_some() || self.second.running().next().is_some();
-        self.is_at_rest() && !has_timers && self.late_grants().next().is_none()
+        self.is_waiting() && !has_timers
     }
 }
 
@@ -342,9 +348,10 @@ impl<A: Saga, B: Saga> Explore for PairCheck<A, B> {
     }
 
     fn actions(&self, system: &PairSystem<A, B>) -> Vec<PairAction> {
-        let is_over = system.is_over();
+        let (is_waiting, is_over) = (system.is_waiting(), system.is_over());
         let is_possible = |action: &Action| match action {
-            Action::ExpireDocument | Action::ExpireItem => is_over,
+            Action::ExpireDocument => is_over,
+            Action::ExpireItem => is_waiting,
             _ => true,
         };
         let first = self.first.actions(&system.first).into_iter().filter(is_possible).map(PairAction::First);

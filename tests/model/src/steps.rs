@@ -622,10 +622,10 @@ fn stored_or_sent<F: Family>(batch: Batch, claimed: HeldClaim, plan: KeyedValue<
     }
 }
 
-/// Returns the document that results from a write. Views are omitted, because only readers see them.
+/// Returns the document that results from a write. Views and records are omitted, because only readers see them.
 fn written<T: Clone>(persist: &Persist<T>, mut outbox: Vec<Entry>) -> Document<T> {
     outbox.retain(|entry| !persist.cancel.contains(&entry.id));
-    outbox.extend(persist.add.iter().filter(|entry| entry.kind != Kind::View).cloned());
+    outbox.extend(persist.add.iter().filter(|entry| entry.is_message()).cloned());
     Document {
         partition: persist.partition,
         version: persist.loaded.unwrap_or(0) + 1,
