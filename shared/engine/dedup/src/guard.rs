@@ -111,7 +111,7 @@ pub enum HandlerError {
     Retry {
         /// The reason, for the decision log.
         reason: String,
-        /// The delay that the service asked for, up to [`MAX_RETRY_AFTER`]; without one, the queue's backoff applies.
+        /// The delay that the service asked for, up to [`MAX_RETRY_AFTER`]; without one, [`Handler::backoff`] applies.
         after: Option<Duration>,
     },
 }
@@ -150,6 +150,13 @@ pub trait Handler: Send + Sync + 'static {
     /// should be remembered only if its work is expensive and outside the database.
     fn is_remembered(&self, _command: &Self::Command) -> bool {
         true
+    }
+
+    /// Returns the delays between the deliveries of a command that failed, unless the error states one. With a longer
+    /// backoff, the receive limit of the queue bridges a longer outage of the service that the handler calls. Delays are
+    /// at most [`MAX_RETRY_AFTER`].
+    fn backoff(&self, _command: &Self::Command) -> Backoff {
+        Backoff::FAILURE
     }
 
     /// Returns the reply token of a command of an earlier version, which carries the token in its payload.
@@ -257,7 +264,11 @@ impl<H: Handler> IdempotentConsumer<H> {
             Err(error) if error.is_of_message() => {
                 reporter.faulty(Some(&asked.message), received, chain(&error))
             }
-            Err(error) => reporter.retry(&asked.message, Backoff::FAILURE, received, chain(&error)),
+            Err(error) => {
+                let Backoff { first, max } = self.handler.backoff(&asked.command);
+                let backoff = Backoff { first, max: max.min(MAX_RETRY_AFTER) };
+                reporter.retry(&asked.message, backoff, received, chain(&error))
+            }
         }
     }
 
@@ -409,6 +420,28 @@ mod tests {
         }
     }
 
+    /// Fails without a delay, and waits for ten minutes each time.
+    struct Patient;
+
+    #[async_trait]
+    impl Handler for Patient {
+        type Command = Command;
+
+        async fn handle(
+            &self,
+            _: &CommandMessage<Command>,
+            _: &Reporter,
+            _: Option<Timestamp>,
+        ) -> Result<HandlerResult, HandlerError> {
+            Err(StoreError::unavailable("charging", "no connection").into())
+        }
+
+        fn backoff(&self, Command::Charge { after_s }: &Command) -> Backoff {
+            let delay = Duration::from_secs(*after_s);
+            Backoff { first: delay, max: delay }
+        }
+    }
+
     /// Replies to each command.
     struct Replying;
 
@@ -539,16 +572,16 @@ mod tests {
         Message::new(id, "test", partition, Timestamp::UNIX_EPOCH, body)
     }
 
-    fn answer(after_s: u64) -> Disposition {
+    fn answer(handler: impl Handler<Command = Command>, after_s: u64) -> Disposition {
         let send = Arc::new(StillHost);
-        let consumer = guard(Ports { send, filter: None, reporter: reporter() }, Charging);
+        let consumer = guard(Ports { send, filter: None, reporter: reporter() }, handler);
         let body = command(after_s).encode().unwrap();
         let delivery = Delivery { record_id: "1".into(), body, receive_count: 1 };
         consumer.consume(&[delivery], None).now_or_never().unwrap().remove(0)
     }
 
     fn delay(after_s: u64) -> u64 {
-        match answer(after_s) {
+        match answer(Charging, after_s) {
             Disposition::Retry { after, reason } => {
                 assert_eq!(reason, "too many requests");
                 after.as_secs()
@@ -561,6 +594,15 @@ mod tests {
     fn retry_waits_for_requested_delay() {
         assert_eq!(delay(90), 90);
         assert_eq!(delay(u64::MAX), MAX_RETRY_AFTER.as_secs(), "longer than a queue can hide a message");
-        assert_eq!(delay(0), Backoff::FAILURE.first.as_secs(), "without a delay, the backoff of the queue");
+        assert_eq!(delay(0), Backoff::FAILURE.first.as_secs(), "without a delay, the backoff of the handler");
+    }
+
+    #[test]
+    fn failed_command_waits_for_backoff_of_handler() {
+        for (asked, expected) in [(600, 600), (u64::MAX, MAX_RETRY_AFTER.as_secs())] {
+            let answer = answer(Patient, asked);
+            let Disposition::Retry { after, reason } = &answer else { panic!("{answer:?}") };
+            assert_eq!((after.as_secs(), &**reason), (expected, "charging failed: no connection"));
+        }
     }
 }

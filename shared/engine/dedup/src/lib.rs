@@ -9,6 +9,54 @@
 //!   and records it afterwards. [`guard()`] combines both with a [`Handler`] and its replies.
 //! - [`entity`]: the ledger for a record of the application that messages change, without a saga.
 //!
+//! # Guarantees
+//!
+//! - A duplicate is detected at any age: no window ends after which it would count as new.
+//! - Two workers never both take effect in one partition, even if the lease of one of them has ended.
+//! - A request to the ledger that arrives twice or late takes effect once.
+//!
+//! A handler behind the [`filter`] may run twice for one message, so it has to be idempotent. The crate does not store
+//! anything itself: adapters implement its ports.
+//!
+//! # Example
+//!
+//! The ledger item decides, and a store only replaces it on condition that it is unchanged:
+//!
+//! ```
+//! use dedup::ledger::{Admission, Claim, ClaimCondition, Item, Release};
+//! use jiff::{SignedDuration, Timestamp};
+//! use messages::{AttemptId, PartitionKey, Token};
+//! use uuid::Uuid;
+//!
+//! let (partition, now) = (PartitionKey::named("orders", "7"), Timestamp::UNIX_EPOCH);
+//! let token = Token::minted_at_entry(partition, Uuid::from_u128(1));
+//! let item = Item::with_tokens(None, &[token.clone()], now);
+//!
+//! // A worker receives the message and claims the partition.
+//! let claim = |fence| Claim {
+//!     partition,
+//!     attempt: AttemptId::from_uuid(Uuid::from_u128(2)),
+//!     now,
+//!     lease: SignedDuration::from_secs(30),
+//!     supersedes: None,
+//!     requires: ClaimCondition::TokenPresent(token.clone()),
+//!     new_tokens: Vec::new(),
+//!     max_tokens: 100,
+//!     fence,
+//!     above: fence,
+//!     until: now,
+//! };
+//! let (admission, item) = Item::claim(Some(item), &claim(0));
+//! assert!(matches!(admission, Admission::Admitted(_)));
+//!
+//! // After its change it removes the token, so the message is a duplicate from now on.
+//! let attempt = claim(0).attempt;
+//! let remove = [token.clone()].into();
+//! let release = Release { partition, attempt, fence: 1, remove, ended: false, until: None, now };
+//! let item = item.and_then(|item| item.release(&release));
+//! assert_eq!(Item::claim(item, &claim(1)).0, Admission::Duplicate);
+//! ```
+//!
 //! # Why a slow worker can do no harm
 //!
 //! A worker may stall for longer than its lease, lose the partition to another worker, and resume. The clock only
