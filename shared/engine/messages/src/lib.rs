@@ -21,7 +21,40 @@
 //! - [`escape`]: escaping untrusted text for terminals and logs;
 //! - [`store`]: the error that every store reports.
 //!
+//! # Guarantees
+//!
+//! - A message that was encoded can be decoded: encoding fails if it is larger than a queue accepts.
+//! - Data that this version does not know stays unchanged on its way through it.
+//! - A message of an earlier version is upgraded when it is read, and one of a newer version is reported as such, so that
+//!   it can wait.
+//!
 //! The crate neither delivers messages nor deduplicates them.
+//!
+//! # Example
+//!
+//! ```
+//! use messages::{Message, MessageId, PartitionKey, Payload, Queue, messages};
+//!
+//! const CARDS: Queue = Queue::named("cards");
+//!
+//! messages! {
+//!     /// Commands to the payment service.
+//!     pub enum Command of "shop" to CARDS {
+//!         /// Charges a card.
+//!         Charge { cents: u64 } = 1,
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let (order, now) = (PartitionKey::named("orders", "7"), jiff::Timestamp::UNIX_EPOCH);
+//! let id = MessageId::from_uuid(uuid::Uuid::from_u128(1));
+//! let message = Message::new(id, "shop", order, now, Command::Charge { cents: 1_200 }.body()?);
+//! let received = Message::decode(&message.encode()?)?;
+//! let Command::Charge { cents } = received.read()?;
+//! assert_eq!((received.id, cents), (id, 1_200));
+//! # Ok(())
+//! # }
+//! ```
 
 #![warn(clippy::missing_errors_doc)]
 

@@ -79,6 +79,13 @@ fn refuses(error: &std::io::Error) -> bool {
     of_kind || error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<DiskRefused>)
 }
 
+/// Returns the error of a type among an error and its causes.
+pub fn cause<'a, E: std::error::Error + 'static>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> Option<&'a E> {
+    std::iter::successors(Some(error), |error| error.source()).find_map(|error| error.downcast_ref())
+}
+
 /// Returns an error and its causes in one line.
 pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
