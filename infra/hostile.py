@@ -9,12 +9,13 @@ workbooks, may follow.
 Each hostile file is uploaded to a server with a new data directory, together with a good file of another
 import. The result is a line for each: the slowest response of /health while both are read, the time until
 the good import ends, the time until the hostile one ends, its outcome, the largest resident memory of the
-server, and the time that the server takes to stop.
+server, and the time that the server takes to stop. The last line is for all files at once.
 """
 
 import os
 import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,13 +89,14 @@ def begin(server: Server, name: str, file: bytes) -> str:
     return f"/projects/{server.project}/searches/{announced['search_id']}"
 
 
-def measure(program: Path, name: str, file: bytes) -> Measured:
+def measure(program: Path, name: str, files: dict[str, bytes]) -> Measured:
     with tempfile.TemporaryDirectory() as folder:
         settings = {**os.environ, "SEARCH_IMPORT_DATA_DIR": folder, "SEARCH_IMPORT_BACKEND": "embedded"}
         with serving(program, settings) as server:
             began = time.monotonic()
-            hostile, good = begin(server, name, file), begin(server, GOOD.name, GOOD.read_bytes())
-            imports = dict.fromkeys((hostile, good), 0.0)
+            hostile = [begin(server, *file) for file in files.items()]
+            good = begin(server, GOOD.name, GOOD.read_bytes())
+            imports = dict.fromkeys((*hostile, good), 0.0)
             slowest, found = 0.0, {}
             while not all(imports.values()):
                 is_late = time.monotonic() - began > PATIENCE_SECONDS
@@ -108,11 +110,10 @@ def measure(program: Path, name: str, file: bytes) -> Measured:
                         imports[path] = time.monotonic() - began
                 time.sleep(PAUSE_SECONDS)
             check(found[good]["state"] == ENDED[0], f"next to {name}, the good import ended as {found[good]}")
-            outcome = str(found[hostile]["files"][0]["outcome"]["outcome"])
-            peak = server.peak_mib()
-            return Measured(
-                name, 1_000 * slowest, imports[good], imports[hostile], outcome, peak, server.stop()
-            )
+            outcomes = Counter(found[path]["files"][0]["outcome"]["outcome"] for path in hostile)
+            outcome = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
+            last, peak = max(imports[path] for path in hostile), server.peak_mib()
+            return Measured(name, 1_000 * slowest, imports[good], last, outcome, peak, server.stop())
 
 
 def main(arguments: list[str]) -> int:
@@ -125,7 +126,8 @@ def main(arguments: list[str]) -> int:
     print("| file | slowest /health, ms | good import, s | import, s | outcome | memory, MiB | stop, s |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for name, file in files.items():
-        print(measure(Path(program).resolve(), name, file), flush=True)
+        print(measure(Path(program).resolve(), name, {name: file}), flush=True)
+    print(measure(Path(program).resolve(), "all at once", files), flush=True)
     return 0
 
 
