@@ -1,20 +1,24 @@
 //! The transactional session of `start-upload`: data stored and message sent, or neither.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use dedup::{Admission, Claim, ClaimCondition, Tokens};
 use embedded::{Call, Phase};
+use imports::messages::SearchImportEnded;
 use imports::ports::Quota;
 use imports::queues::{CONTROL, SAGA};
-use imports::{FileId, Job, JobFile, JobState, ProjectId, SearchId, ids};
-use messages::{AttemptId, Host, PartitionKey};
-use outbox::session::CommitError;
-use outbox::{Key, View, WriteViews};
+use imports::{FileId, ImportEvent, Job, JobFile, JobState, ProjectId, SearchId, ids};
+use messages::{AttemptId, Consumer, Host, PartitionKey, ReceiveMessages, StoreError};
+use outbox::session::{CommitError, Options};
+use outbox::{DispatchOutbox, Key, ObserveSessions, SessionOutcome, SettledSession, View, WriteViews};
 use serde_json::json;
 use service::{Cancellation, CreateOutcome, NewFile, NewSearch, ProjectAccess};
 use uuid::Uuid;
 
-use crate::world::{CrashAt, TWO_RECORDS, World};
+use crate::world::{CrashAt, TWO_RECORDS, World, deliveries};
 
 fn request() -> NewSearch {
     NewSearch { name: "s".into(), files: vec![NewFile { name: "a.ris".into(), size_bytes: 1 }] }
@@ -468,6 +472,56 @@ async fn session_extended_after_commit_is_refused() {
     assert!(matches!(refused, Err(CommitError::Extended)), "{refused:?}");
     let stored = entry.session(partition).read(stock()).await.unwrap().unwrap();
     assert_eq!(stored.body, json!(1));
+}
+
+/// Records the outcomes of sessions. The first call fails.
+#[derive(Default)]
+struct Outcomes(Mutex<Vec<(SessionOutcome, BTreeMap<String, String>)>>);
+
+#[async_trait]
+impl ObserveSessions for Outcomes {
+    async fn settled(&self, session: SettledSession<'_>) -> Result<(), StoreError> {
+        let mut outcomes = self.0.lock().unwrap();
+        outcomes.push((session.outcome, session.metadata.clone()));
+        match outcomes.len() {
+            1 => Err(StoreError::unavailable("notifying the client", "no connection")),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[tokio::test]
+async fn observer_receives_outcome_and_metadata_of_session() {
+    for (phase, outcome) in
+        [(Phase::Before, SessionOutcome::Abandoned), (Phase::After, SessionOutcome::Committed)]
+    {
+        let world = World::new();
+        let crash = CrashAt::new(Call::SessionCommit, phase, 1);
+        let entry = world.crashing(&crash).start_upload.entry;
+        let metadata = BTreeMap::from([("request".to_owned(), "7".to_owned())]);
+        let options = Options { metadata: metadata.clone(), ..Options::default() };
+        let mut session = entry.session_with(PartitionKey::named("tests", "one"), &options);
+        let removed = ImportEvent::SearchImportFailed(SearchImportEnded {
+            project_id: project(),
+            studies: 0,
+            reason: None,
+        });
+        session.send(&removed).unwrap();
+        crash.kill(session.commit()).await;
+        let observer = Arc::new(Outcomes::default());
+        let observed: Arc<dyn ObserveSessions> = observer.clone();
+        let settling = DispatchOutbox { observer: Some(observed), ..world.functions.dispatch_outbox.clone() };
+        for _ in 0..8 {
+            let received = world.take(&CONTROL).await;
+            let answers = settling.consume(&deliveries(&received), None).await;
+            for (received, answer) in received.iter().zip(answers) {
+                world.store().answer(&CONTROL, &received.receipt, &answer).await.unwrap();
+            }
+            world.host.advance(Duration::from_secs(30));
+        }
+        let outcomes = observer.0.lock().unwrap().clone();
+        assert_eq!(outcomes, [(outcome, metadata.clone()), (outcome, metadata)], "{outcome:?}");
+    }
 }
 
 #[tokio::test]

@@ -257,6 +257,7 @@ impl<'a> EntryView<'a> {
             kind: match &entry.kind {
                 Kind::Message(queue) => format!("message to {queue}"),
                 Kind::View => "job".to_owned(),
+                Kind::Record => "record".to_owned(),
             },
             due_at: Some(entry.due_at),
             attempts: entry.attempts,

@@ -14,8 +14,8 @@ use async_trait::async_trait;
 use dedup::{CommandMessage, Handler, HandlerError, HandlerResult};
 use jiff::{SignedDuration, Timestamp};
 use messages::{PartitionKey, Queue, QueueSpec, Reporter, messages};
-use outbox::View;
 use outbox::session::CONTROL;
+use outbox::{Key, View};
 use saga::{
     Advance, Decision, Engine, Event, Function, ReportDeadLetters, SAGA, Saga, Service, Source, System,
 };
@@ -186,13 +186,26 @@ fn prepaid(paid: u64) -> Decision<Order> {
 
 fn ship(order: Order) -> Advance<Order> {
     let ship = Command::Ship { number: order.number.clone() };
-    Decision::to(Order { step: Step::Paid, ..order }, "paid; the warehouse is to ship it").ask(&ship).show()
+    let receipt = receipt(&order.number);
+    Decision::to(Order { step: Step::Paid, ..order }, "paid; the warehouse is to ship it")
+        .ask(&ship)
+        .write(receipt, &"paid")
+        .show()
 }
 
 fn end(order: &Order, step: Step, why: &str) -> Decision<Order> {
     let shipped = matches!(step, Step::Shipped { .. });
     let news = News::OrderEnded { number: order.number.clone(), shipped };
-    Decision::to(Order { step, ..order.clone() }, why).send(&news).show().into()
+    Decision::to(Order { step, ..order.clone() }, why)
+        .send(&news)
+        .write(receipt(&order.number), &why)
+        .show()
+        .into()
+}
+
+/// Returns the key of an order's receipt, with which other programs follow its progress.
+fn receipt(number: &str) -> Key {
+    Key::new("receipt", number)
 }
 
 /// Ships orders. It has no state, and shipping an order twice under one tracking number is safe.

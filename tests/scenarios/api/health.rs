@@ -11,7 +11,7 @@ use imports::Ports;
 use imports::queues::{CONTROL, PARSE, QUEUES, SAGA};
 use messages::store::DiskRefused;
 use messages::{Depth, Host, InspectQueues, Queue, StoreError};
-use outbox::{Key, Settlement, Write, WriteRecords};
+use outbox::{Key, OwnedRecord, Settlement, Write, WriteRecords};
 use saga::failures::{FailureStatus, Retry, Selection};
 use serde_json::{Value, json};
 use service::SearchService;
@@ -226,6 +226,11 @@ struct FullDisk;
 impl WriteRecords for FullDisk {
     async fn write_record(&self, _: &Write) -> Result<(), StoreError> {
         Err(StoreError::unavailable("writing", DiskRefused("database or disk is full".to_owned())))
+    }
+
+    async fn advance_record(&self, record: &OwnedRecord) -> Result<(), StoreError> {
+        let OwnedRecord { key, body, .. } = record.clone();
+        self.write_record(&Write { key, body }).await
     }
 }
 

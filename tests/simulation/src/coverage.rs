@@ -96,6 +96,8 @@ calls! {
     PROCESSED_REMEMBER = "processed.remember" (late, rare),
     /// Waiting. A wait is never repeated.
     HOST_SLEEP = "host.sleep" (never_fails, only_before),
+    /// Writing a record of an instance.
+    RECORDS_ADVANCE = "records.advance" (late),
 }
 
 impl Call {

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use messages::{Json, Message, MessageId, PartitionKey, Queue, Token};
-use outbox::View;
+use outbox::{Key, View};
 use saga::Persist;
+use serde_json::Value;
 
 use crate::options::Violation;
 
@@ -56,6 +57,8 @@ pub(crate) struct ExpectedWrite {
     pub(crate) messages: BTreeMap<MessageId, WantedMessage>,
     /// The id of the last view.
     pub(crate) shown: Option<MessageId>,
+    /// The last contents of records.
+    pub(crate) records: BTreeMap<Key, Value>,
     /// The running timers after the write.
     pub(crate) timers: BTreeMap<String, MessageId>,
     /// The messages of timers that were cancelled.

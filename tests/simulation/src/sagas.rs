@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use messages::{Body, Json, Message, MessageId, PartitionKey, Payload, Queue, Token};
+use outbox::Key;
 use saga::{Content, Effect, Event, Saga};
+use serde_json::Value;
 
 use crate::model::{ExpectedWrite, State, WantedMessage};
 
@@ -93,8 +95,8 @@ impl<S: Saga, F: Fn(&S::State) -> bool + Send + Sync> AnySaga for TypedSaga<S, F
             wanted.follow(&mut state, message)?;
         }
         let stored = Json::of(&state).map_err(|error| error.to_string())?;
-        let Draft { messages, shown, timers, cancelled, .. } = wanted;
-        Ok(ExpectedWrite { state: stored, messages, shown, timers, cancelled })
+        let Draft { messages, shown, records, timers, cancelled, .. } = wanted;
+        Ok(ExpectedWrite { state: stored, messages, shown, records, timers, cancelled })
     }
 }
 
@@ -104,6 +106,7 @@ struct Draft<'a, S> {
     now: Timestamp,
     messages: BTreeMap<MessageId, WantedMessage>,
     shown: Option<MessageId>,
+    records: BTreeMap<Key, Value>,
     timers: BTreeMap<String, MessageId>,
     cancelled: Vec<MessageId>,
     /// The tokens that the document waited for before.
@@ -118,7 +121,8 @@ impl<'a, S: Saga> Draft<'a, S> {
         expected: BTreeSet<Token>,
     ) -> Self {
         let (messages, cancelled) = (BTreeMap::new(), Vec::new());
-        Self { saga, now, messages, shown: None, timers, cancelled, expected }
+        let records = BTreeMap::new();
+        Self { saga, now, messages, shown: None, records, timers, cancelled, expected }
     }
 
     fn awaits(&self, message: &Message) -> bool {
@@ -169,6 +173,7 @@ impl<'a, S: Saga> Draft<'a, S> {
             }
             Effect::Cancel { timer } => self.cancel(&timer),
             Effect::UpdateView if self.saga.view(message.partition, next).is_some() => self.shown = Some(id),
+            Effect::Write { key, body } => _ = self.records.insert(key, body),
             Effect::UpdateView | Effect::Broken(_) => {}
         }
     }

@@ -119,6 +119,7 @@ impl<'a> Bench<'a> {
         let dispatcher = Dispatcher {
             send: Arc::new(NullSink),
             views: Arc::clone(&stores.write_views),
+            records: Arc::clone(&stores.write_records),
             earlier_view,
             policy: Policy::default(),
             reporter: Reporter {

@@ -159,6 +159,7 @@ pub(super) fn effect(entry: &Entry) -> String {
     let what = match &entry.kind {
         Kind::Message(queue) => format!("message to {queue}"),
         Kind::View => "view".to_owned(),
+        Kind::Record => "record".to_owned(),
     };
     let error = entry.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
     let exhausted = if entry.poisoned { ", exhausted" } else { "" };

@@ -5,14 +5,15 @@
 //! - [`DispatchOutbox::sweep`], every minute, performs outbox entries whose worker crashed or whose last attempt
 //!   failed, and due timers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 use messages::store::chain;
 use messages::{
-    Backoff, Body, Consumer, Delivery, Disposition, Message, Metric, ReadError, SendError, StoreError,
-    Verdict, send_one,
+    Backoff, Body, Consumer, Delivery, Disposition, Message, Metric, PartitionKey, ReadError, SendError,
+    SessionId, StoreError, Verdict, send_one,
 };
 
 use crate::dispatch::{self, Dispatcher, SweepOutcome};
@@ -33,6 +34,41 @@ pub struct DispatchOutbox {
     pub saga_outbox: Arc<dyn SweepOutbox>,
     /// Performs entries, and sends control messages again.
     pub dispatcher: Dispatcher,
+    /// Learns the outcome of each session; none by default.
+    pub observer: Option<Arc<dyn ObserveSessions>>,
+}
+
+/// The outcome of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionOutcome {
+    /// It is committed, and its messages are sent, except those that the next sweep sends.
+    Committed,
+    /// It took too long to commit, and can no longer be committed.
+    Abandoned,
+}
+
+/// A session whose outcome is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SettledSession<'a> {
+    /// The session.
+    pub id: SessionId,
+    /// The partition for which it was opened.
+    pub partition: PartitionKey,
+    /// The outcome.
+    pub outcome: SessionOutcome,
+    /// The metadata with which it was opened, see [`crate::session::Options::metadata`].
+    pub metadata: &'a BTreeMap<String, String>,
+}
+
+/// Learns the outcomes of sessions, for example to notify the client of an abandoned request.
+#[async_trait]
+pub trait ObserveSessions: Send + Sync {
+    /// Receives a session at least once after its outcome is known.
+    ///
+    /// # Errors
+    /// Returns an error if the call has to be repeated. The queue redelivers the control message until it dead-letters
+    /// it.
+    async fn settled(&self, session: SettledSession<'_>) -> Result<(), StoreError>;
 }
 
 /// The reason why a control message has to be redelivered.
@@ -81,8 +117,11 @@ impl DispatchOutbox {
         deadline: Option<Timestamp>,
     ) -> Result<&'static str, Error> {
         match self.sessions.find(look.session_id).await? {
-            SessionStatus::Committed => self.dispatch(look, deadline).await,
-            SessionStatus::Tombstone => Ok("the session was abandoned before"),
+            SessionStatus::Committed => self.dispatch(message, look, deadline).await,
+            SessionStatus::Tombstone => {
+                self.observe(message, look, SessionOutcome::Abandoned).await?;
+                Ok("the session was abandoned before")
+            }
             SessionStatus::Nothing => match next_check(look) {
                 Some((delay, next)) => {
                     let now = self.dispatcher.reporter.host.now();
@@ -90,20 +129,33 @@ impl DispatchOutbox {
                     send_one(self.dispatcher.send.as_ref(), &control, CONTROL, delay).await?;
                     Ok("the session is not committed yet; looking again later")
                 }
-                None => self.abandon(look, deadline).await,
+                None => self.abandon(message, look, deadline).await,
             },
         }
     }
 
+    async fn observe(
+        &self,
+        message: &Message,
+        look: &SettleSession,
+        outcome: SessionOutcome,
+    ) -> Result<(), StoreError> {
+        let Some(observer) = &self.observer else { return Ok(()) };
+        let (id, partition, metadata) = (look.session_id, message.partition, &look.metadata);
+        observer.settled(SettledSession { id, partition, outcome, metadata }).await
+    }
+
     async fn abandon(
         &self,
+        message: &Message,
         look: &SettleSession,
         deadline: Option<Timestamp>,
     ) -> Result<&'static str, Error> {
         match self.sessions.abandon(look.session_id, self.dispatcher.reporter.host.now()).await? {
             // The session was committed just before it would have been abandoned.
-            SessionStatus::Committed => self.dispatch(look, deadline).await,
+            SessionStatus::Committed => self.dispatch(message, look, deadline).await,
             SessionStatus::Tombstone | SessionStatus::Nothing => {
+                self.observe(message, look, SessionOutcome::Abandoned).await?;
                 Ok("the session took too long to commit and is abandoned")
             }
         }
@@ -111,12 +163,14 @@ impl DispatchOutbox {
 
     async fn dispatch(
         &self,
+        message: &Message,
         look: &SettleSession,
         deadline: Option<Timestamp>,
     ) -> Result<&'static str, Error> {
         let (owner, store) = (Owner::Session(look.session_id), self.session_outbox.as_ref());
         let taken = self.dispatcher.dispatch_records(store, &[owner], deadline).await?;
         taken.error.map_or(Ok(()), Err)?;
+        self.observe(message, look, SessionOutcome::Committed).await?;
         Ok(match taken.given_back {
             0 => "the session is committed; its messages are sent",
             _ => "the session is committed; the next sweep sends the rest of its messages",

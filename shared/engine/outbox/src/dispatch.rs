@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::entry::{Entry, Kind};
 use crate::policy::{Failure, Policy, Settlement};
+use crate::records::WriteRecords;
 use crate::sweep::{Owner, SweepOutbox, Unreadable, UnreadableAction};
 use crate::views::{View, WriteViews};
 
@@ -25,6 +26,8 @@ pub struct Dispatcher {
     pub send: Arc<dyn SendMessages>,
     /// Writes views.
     pub views: Arc<dyn WriteViews>,
+    /// Writes the records of instances.
+    pub records: Arc<dyn WriteRecords>,
     /// Reads the views that earlier versions staged; see [`View::from_payload`].
     pub earlier_view: fn(Value) -> Option<View>,
     /// The handling of failures.
@@ -37,6 +40,7 @@ impl Dispatcher {
     /// Performs the entries. Returns the settlement of each. An entry that fails does not stop the others.
     pub async fn perform(&self, entries: &[Entry]) -> Vec<Settlement> {
         let mut results = self.write_views(entries).await;
+        results.extend(self.write_records(entries).await);
         results.extend(self.send_messages(entries).await);
         self.log_failures(&results);
         let now = self.reporter.host.now();
@@ -97,6 +101,22 @@ impl Dispatcher {
                 };
                 results.push((entry, written));
             }
+        }
+        results
+    }
+
+    /// Writes the records one by one: an instance has few of them.
+    async fn write_records<'a>(&self, entries: &'a [Entry]) -> Vec<(&'a Entry, Result<(), Failure>)> {
+        let mut results = Vec::new();
+        for entry in entries.iter().filter(|entry| entry.kind == Kind::Record) {
+            let written = match serde_json::from_str(&entry.payload) {
+                Ok(record) => {
+                    self.reporter.measure(Metric::STORAGE_CALLS, 1);
+                    self.records.advance_record(&record).await.map_err(|error| store_failure(&error))
+                }
+                Err(error) => Err(unreadable(&error)),
+            };
+            results.push((entry, written));
         }
         results
     }

@@ -1,9 +1,11 @@
 //! A stored effect.
 
 use jiff::Timestamp;
+use messages::message::MAX_BODY_BYTES;
 use messages::{EncodeError, Message, MessageId, Queue};
 use serde::{Deserialize, Serialize};
 
+use crate::records::OwnedRecord;
 use crate::views::View;
 
 /// The maximum length of the error text of an entry, in characters.
@@ -16,7 +18,7 @@ pub struct Entry {
     pub id: MessageId,
     /// The kind of effect.
     pub kind: Kind,
-    /// The encoded message, or the view.
+    /// The encoded message, view or record.
     pub payload: String,
     /// The time before which it is not performed; in the future for a timer. After a failure, the time of the first
     /// failure: the retry budget counts from here.
@@ -45,6 +47,8 @@ pub enum Kind {
     /// A view for readers. Stored under its original name.
     #[serde(rename = "job")]
     View,
+    /// A record of an instance.
+    Record,
 }
 
 impl Entry {
@@ -60,6 +64,24 @@ impl Entry {
     /// Stages a view.
     pub fn view(id: MessageId, view: View, due_at: Timestamp) -> Self {
         Self::new(id, Kind::View, view.into_payload(), due_at)
+    }
+
+    /// Stages a record of an instance.
+    ///
+    /// # Errors
+    /// Returns an error if the record cannot be encoded, or is larger than a message may be.
+    pub fn record(id: MessageId, record: &OwnedRecord, due_at: Timestamp) -> Result<Self, StageError> {
+        let failed = |error| StageError::new(&record.key.kind, error);
+        let payload = serde_json::to_string(record).map_err(|error| failed(error.into()))?;
+        if payload.len() > MAX_BODY_BYTES {
+            return Err(failed(EncodeError::TooLarge(payload.len())));
+        }
+        Ok(Self::new(id, Kind::Record, payload, due_at))
+    }
+
+    /// Returns `true` if it sends a message.
+    pub const fn is_message(&self) -> bool {
+        matches!(self.kind, Kind::Message(_))
     }
 
     fn new(id: MessageId, kind: Kind, payload: String, due_at: Timestamp) -> Self {

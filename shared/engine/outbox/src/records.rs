@@ -6,10 +6,11 @@
 
 use async_trait::async_trait;
 use messages::StoreError;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The key of a record.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Key {
     /// The kind of record, such as `stock`.
     pub kind: String,
@@ -48,6 +49,19 @@ pub struct Write {
     pub body: Value,
 }
 
+/// A record that belongs to an instance of a saga: no session and no other instance writes it, but any session may read
+/// it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnedRecord {
+    /// The record.
+    #[serde(flatten)]
+    pub key: Key,
+    /// The version of the instance's document with which it was staged.
+    pub revision: u64,
+    /// The new content.
+    pub body: Value,
+}
+
 /// A read of a record by a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordRead {
@@ -76,4 +90,11 @@ pub trait WriteRecords: Send + Sync {
     /// # Errors
     /// Returns an error if the store is unavailable. The record may have been stored.
     async fn write_record(&self, write: &Write) -> Result<(), StoreError>;
+
+    /// Stores a record of an instance, unless it has reached this revision: effects may be repeated, and may be performed
+    /// in another order than they were staged.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable. The record may have been stored.
+    async fn advance_record(&self, record: &OwnedRecord) -> Result<(), StoreError>;
 }

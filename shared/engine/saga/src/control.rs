@@ -130,7 +130,7 @@ fn write(control: Control, document: &Document, attempt: OperatorAttempt<'_>) ->
 }
 
 fn is_timer(entry: &Entry) -> bool {
-    entry.kind != Kind::View && Message::decode(&entry.payload).is_ok_and(|message| message.timer.is_some())
+    entry.is_message() && Message::decode(&entry.payload).is_ok_and(|message| message.timer.is_some())
 }
 
 /// Returns the last view that the saga has shown, written or not; `None` if there is none or it was removed.
@@ -271,7 +271,7 @@ impl Engine {
 mod tests {
     use jiff::Timestamp;
     use messages::{Json, Verdict};
-    use outbox::{Kind, View};
+    use outbox::View;
 
     use super::*;
     use crate::plan::toy::{self, Event, PlanInput, Toy};
@@ -362,7 +362,7 @@ mod tests {
     fn termination_cancels_timers_keeps_requests_and_ends_view() {
         let document = unparsed(&opened());
         let (persist, terminated) = act(Control::Terminate, &document);
-        let is_request = |entry: &Entry| entry.kind != Kind::View && !is_timer(entry);
+        let is_request = |entry: &Entry| entry.is_message() && !is_timer(entry);
         let requests = |document: &Document| {
             document.outbox.iter().filter(|entry| is_request(entry)).cloned().collect::<Vec<_>>()
         };

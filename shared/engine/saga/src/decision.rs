@@ -3,6 +3,9 @@
 use jiff::Timestamp;
 use messages::store::chain;
 use messages::{Body, PartitionKey, Payload, Queue, Token};
+use outbox::Key;
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::recurrence::Recurrence;
 use crate::requester::Requester;
@@ -100,7 +103,14 @@ pub enum Effect {
     },
     /// Updates the view for readers.
     UpdateView,
-    /// A message that cannot be serialized as JSON; it fails the attempt.
+    /// Writes a record that belongs to the instance.
+    Write {
+        /// The record.
+        key: Key,
+        /// The new content.
+        body: Value,
+    },
+    /// A message or record that cannot be serialized as JSON; it fails the attempt.
     Broken(String),
 }
 
@@ -180,6 +190,19 @@ impl<S> Advance<S> {
     #[must_use]
     pub fn show(mut self) -> Self {
         self.effects.push(Effect::UpdateView);
+        self
+    }
+
+    /// Writes a record of the application, which belongs to this instance: no session and no other instance writes it.
+    /// Sessions read it with [`outbox::Session::read`], and are refused if it changes before they commit. The record is
+    /// written after the change of the state, like a message. Readers may therefore see the previous content for a
+    /// moment, but never an earlier one again.
+    #[must_use]
+    pub fn write(mut self, key: Key, content: &impl Serialize) -> Self {
+        self.effects.push(match serde_json::to_value(content) {
+            Ok(body) => Effect::Write { key, body },
+            Err(error) => Effect::Broken(format!("record {key} cannot be encoded: {error}")),
+        });
         self
     }
 

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use dedup::ledger::OPEN_END;
 use jiff::Timestamp;
 use messages::{AttemptId, Json, MessageId, PartitionKey, StoreError, Token};
-use outbox::{Entry, Kind, Settlement};
+use outbox::{Entry, Settlement};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -110,7 +110,7 @@ impl<S> Content<S> {
     /// Returns `true` if the partition waits for a message that nothing in its outbox causes: it has neither ended nor
     /// been paused, no effect is pending, and no timer is running. A message that was sent may still be in a queue.
     pub fn is_stalled<'a>(&self, outbox: impl IntoIterator<Item = &'a Entry>) -> bool {
-        let is_pending = |entry: &Entry| entry.kind != Kind::View && !entry.poisoned;
+        let is_pending = |entry: &Entry| entry.is_message() && !entry.poisoned;
         self.ended_at.is_none() && self.paused.is_none() && !outbox.into_iter().any(is_pending)
     }
 

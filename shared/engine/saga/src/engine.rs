@@ -112,6 +112,7 @@ impl Engine {
         Ok(Dispatcher {
             send: Arc::clone(&self.send),
             views: Arc::clone(&self.stores()?.write_views),
+            records: Arc::clone(&self.stores()?.write_records),
             earlier_view: self.earlier_view,
             policy: self.policy,
             reporter: self.reporter(function),
@@ -174,6 +175,7 @@ impl Engine {
             session_outbox: stores.session_outbox.clone(),
             saga_outbox: stores.saga_outbox.clone(),
             dispatcher: self.dispatcher(function)?,
+            observer: None,
         })
     }
 

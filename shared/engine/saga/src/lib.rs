@@ -27,6 +27,76 @@
 //! - [`system`]: an application's queues and functions as one table; `functions`: the usual entries of it;
 //! - [`Upkeep`]: an application's work in the background.
 //!
+//! # Guarantees
+//!
+//! - Each event changes the state once, however often and late it is delivered, and each effect of the change is
+//!   performed.
+//! - An event that no state expects is ignored explicitly, postponed, or rejected and kept.
+//! - A document disappears after its retention, and with it everything that was stored for the instance.
+//!
+//! A transition has no access to stores or services: it may run several times for one event, so only its result counts.
+//!
+//! # Example
+//!
+//! ```
+//! use jiff::Timestamp;
+//! use messages::{Message, MessageId, PartitionKey, Payload, Queue, messages};
+//! use saga::{Decision, Event, SAGA, Saga};
+//! use serde::{Deserialize, Serialize};
+//! use uuid::Uuid;
+//!
+//! messages! {
+//!     /// The events of a parcel.
+//!     pub enum Parcel of "post" to SAGA {
+//!         /// It was posted.
+//!         Posted {} = 1,
+//!         /// It has arrived.
+//!         Arrived {} = 1,
+//!     }
+//! }
+//!
+//! #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+//! enum State {
+//!     #[default]
+//!     New,
+//!     Posted,
+//!     Arrived(Timestamp),
+//! }
+//!
+//! struct Parcels;
+//!
+//! impl Saga for Parcels {
+//!     const NAME: &'static str = "parcels";
+//!     type State = State;
+//!     type Event = Parcel;
+//!
+//!     fn transition(&self, state: &State, event: &Event<'_, Parcel>, now: Timestamp) -> Decision<State> {
+//!         match (state, event.body) {
+//!             (State::New, Parcel::Posted {}) => Decision::to(State::Posted, "on its way").into(),
+//!             (State::Posted, Parcel::Arrived {}) => Decision::to(State::Arrived(now), "arrived").into(),
+//!             // Queues keep no order.
+//!             (State::New, Parcel::Arrived {}) => Decision::postpone("not posted yet"),
+//!             _ => Decision::ignore("it is known"),
+//!         }
+//!     }
+//!
+//!     fn ended_at(&self, state: &State) -> Option<Timestamp> {
+//!         if let State::Arrived(at) = state { Some(*at) } else { None }
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // Transitions are tested without an engine.
+//! let (partition, now, posted) = (PartitionKey::named("parcels", "7"), Timestamp::UNIX_EPOCH, Parcel::Posted {});
+//! let id = MessageId::from_uuid(Uuid::from_u128(1));
+//! let message = Message::new(id, "post", partition, now, posted.body()?);
+//! let event = Event::of(&message, &posted);
+//! assert!(matches!(Parcels.transition(&State::New, &event, now), Decision::Advance(_)));
+//! assert!(matches!(Parcels.transition(&State::Posted, &event, now), Decision::Ignore { .. }));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! The crate leaves retries to the queue. Only a concurrency conflict is retried in place, because its cause has ended
 //! by the time it is detected. The crate depends on neither a runtime nor a store.
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use messages::StoreError;
-use outbox::records::RecordRead;
+use outbox::records::{OwnedRecord, RecordRead};
 use outbox::{Key, ReadRecords, Record, Write, WriteRecords};
 
 use crate::Dynamo;
@@ -42,6 +42,21 @@ impl WriteRecords for Dynamo {
             let mut next = item::new(&key);
             item::set(&mut next, REVISION, number(found.saturating_add(1)));
             item::set(&mut next, CONTENT, item::json(&write.body, &doing)?);
+            Ok(Change::Write(next, ()))
+        })
+        .await
+    }
+
+    async fn advance_record(&self, record: &OwnedRecord) -> Result<(), StoreError> {
+        let (doing, key) = (format!("writing record {}", record.key), key(&record.key));
+        self.change_item(&key, Knowledge::Nothing, &doing, |stored| {
+            let found = readable(stored.map(revision).transpose(), &doing)?.unwrap_or(0);
+            if found >= record.revision {
+                return Ok(Change::Keep(()));
+            }
+            let mut next = item::new(&key);
+            item::set(&mut next, REVISION, number(record.revision));
+            item::set(&mut next, CONTENT, item::json(&record.body, &doing)?);
             Ok(Change::Write(next, ()))
         })
         .await

@@ -2,14 +2,14 @@
 
 use async_trait::async_trait;
 use messages::StoreError;
-use outbox::records::RecordRead;
+use outbox::records::{OwnedRecord, RecordRead};
 use outbox::{Key, ReadRecords, Record, Write, WriteRecords};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::Store;
 use crate::fault::Fault;
 use crate::intercept::Call;
-use crate::value::{from_json, json, uint};
+use crate::value::{from_json, int, json, uint};
 
 #[async_trait]
 impl ReadRecords for Store {
@@ -25,6 +25,11 @@ impl WriteRecords for Store {
     async fn write_record(&self, record: &Write) -> Result<(), StoreError> {
         let (doing, record) = (format!("writing record {}", record.key), record.clone());
         self.change(Call::RecordsWrite, doing, move |db| write(db, &record)).await
+    }
+
+    async fn advance_record(&self, record: &OwnedRecord) -> Result<(), StoreError> {
+        let (doing, record) = (format!("writing record {}", record.key), record.clone());
+        self.change(Call::RecordsWrite, doing, move |db| advance(db, &record)).await
     }
 }
 
@@ -44,6 +49,16 @@ pub(crate) fn holds(db: &Connection, read: &RecordRead) -> Result<bool, Fault> {
         .query_row([&read.key.kind, &read.key.id], |row| row.get::<_, i64>(0))
         .optional()?;
     Ok(revision.map_or(0, uint) == read.revision)
+}
+
+fn advance(db: &Connection, OwnedRecord { key, revision, body }: &OwnedRecord) -> Result<(), Fault> {
+    db.prepare_cached(
+        "INSERT INTO record (kind, id, revision, body) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (kind, id) DO UPDATE SET revision = excluded.revision, body = excluded.body
+         WHERE record.revision < excluded.revision",
+    )?
+    .execute(params![key.kind, key.id, int(*revision), json(body)?])?;
+    Ok(())
 }
 
 pub(crate) fn write(db: &Connection, write: &Write) -> Result<(), Fault> {

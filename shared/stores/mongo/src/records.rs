@@ -7,7 +7,7 @@ use messages::StoreError;
 use mongodb::bson::{Document, doc};
 use mongodb::options::ReadConcern;
 use mongodb::{ClientSession, Collection};
-use outbox::records::RecordRead;
+use outbox::records::{OwnedRecord, RecordRead};
 use outbox::{Key, ReadRecords, Record, Write, WriteRecords};
 use serde_json::Value;
 
@@ -60,6 +60,28 @@ impl WriteRecords for Mongo {
                 // A concurrent write created the record, so the update now matches.
                 Err(error) if is_code(&error, DUPLICATE_KEY) => {
                     records.update_one(doc! { ID: id(key) }, update()?).await?;
+                }
+                written => drop(written?),
+            }
+            Ok(())
+        };
+        self.call(format!("writing record {key}"), work).await
+    }
+
+    async fn advance_record(
+        &self,
+        OwnedRecord { key, revision, body }: &OwnedRecord,
+    ) -> Result<(), StoreError> {
+        let work = async {
+            let records = self.collection(collections::RECORD).await?;
+            let revision = i64::try_from(*revision).unwrap_or(i64::MAX);
+            let earlier = || doc! { ID: id(key), REVISION: { "$lt": revision } };
+            let update = || Ok::<_, CallError>(doc! { "$set": { BODY: to_bson(body)?, REVISION: revision } });
+            let written = records.update_one(earlier(), update()?).upsert(true).await;
+            match written {
+                // The record has reached the revision, or a concurrent write has created it with an earlier one.
+                Err(error) if is_code(&error, DUPLICATE_KEY) => {
+                    records.update_one(earlier(), update()?).await?;
                 }
                 written => drop(written?),
             }

@@ -4,7 +4,7 @@ use futures::future::join;
 use messages::StoreError;
 use outbox::records::RecordRead;
 use outbox::session::SessionStatus;
-use outbox::{CommitOutcome, Key, Record, Write};
+use outbox::{CommitOutcome, Key, OwnedRecord, Record, Write};
 use serde_json::{Value, json};
 
 use super::{Ports, PreparedSession};
@@ -24,6 +24,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     repeated_commit_without_messages_overwrites_nothing(ports).await?;
     repeated_commit_without_messages_is_not_refused_by_its_own_write(ports).await?;
     write_without_session_changes_a_record(ports).await?;
+    record_of_instance_never_goes_back(ports).await?;
     concurrent_commits_store_one(ports).await?;
     write_skew_stores_at_most_one(ports).await
 }
@@ -40,6 +41,31 @@ pub async fn write_without_session_changes_a_record(ports: &Ports<'_>) -> CheckR
     ports.write_records.write_record(&write(&key, json!("e"))).await?;
     assert_eq!(reader.commit(ports).await?, CommitOutcome::Changed);
     assert_eq!(ports.records.record(&key).await?, Some(Record { revision: 4, body: json!("e") }));
+    Ok(())
+}
+
+/// Effects are repeated, and are performed in another order than they were staged. A session that has read an earlier
+/// revision is refused.
+pub async fn record_of_instance_never_goes_back(ports: &Ports<'_>) -> CheckResult {
+    let key = fresh(ports);
+    let advance = async |revision| {
+        let record = OwnedRecord { key: key.clone(), revision, body: json!(revision) };
+        ports.write_records.advance_record(&record).await
+    };
+    for (revision, stored) in [(3, 3), (3, 3), (2, 3), (7, 7), (1, 7), (8, 8)] {
+        advance(revision).await?;
+        let expected = Record { revision: stored, body: json!(stored) };
+        assert_eq!(ports.records.record(&key).await?, Some(expected), "after {revision}");
+    }
+    let other = fresh(ports);
+    let reader =
+        PreparedSession::with_records(ports, 0, vec![read(&key, 8)], vec![write(&other, json!("d"))])?;
+    let late = PreparedSession::with_records(ports, 0, vec![read(&key, 8)], vec![write(&other, json!("e"))])?;
+    assert_eq!(reader.commit(ports).await?, CommitOutcome::Stored);
+    let (first, second) = join(advance(10), advance(9)).await;
+    first.and(second)?;
+    assert_eq!(ports.records.record(&key).await?, Some(Record { revision: 10, body: json!(10) }));
+    assert_eq!(late.commit(ports).await?, CommitOutcome::Changed);
     Ok(())
 }
 

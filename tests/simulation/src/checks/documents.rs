@@ -1,11 +1,13 @@
 //! Checks of each write of a saga document.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use messages::{Message, MessageId, PartitionKey, Token};
-use outbox::{Entry, Kind, Owner, View};
+use outbox::{Entry, Key, Kind, OwnedRecord, Owner, View};
 use saga::{Content, ExpectedMessage, Persist, ProcessedMessage};
+use serde_json::Value;
 
 use super::{EffectKind, StoredContent};
 use crate::model::{ExpectedWrite, ObservedWrite, State, WantedMessage};
@@ -17,6 +19,7 @@ use crate::world::World;
 struct OutboxAdditions {
     messages: Vec<Message>,
     views: Vec<(MessageId, View)>,
+    records: BTreeMap<Key, Value>,
     /// The time of the decision, if an effect contains it.
     decided_at: Option<Timestamp>,
 }
@@ -143,6 +146,16 @@ impl World {
             added.views.push((entry.id, view));
             return Some(EffectKind::View);
         }
+        if entry.kind == Kind::Record {
+            let record: OwnedRecord = serde_json::from_str(&entry.payload).ok()?;
+            if record.revision != write.loaded.unwrap_or(0) + 1 {
+                return None;
+            }
+            self.checks.records.insert((record.key.clone(), record.revision), (write.partition, entry.id));
+            self.checks.kept.insert(record.key.clone(), record.clone());
+            added.records.insert(record.key, record.body);
+            return Some(EffectKind::Record);
+        }
         let message = Message::decode(&entry.payload).ok()?;
         // A partition that ends expects no more messages.
         if write.content.ended_at.is_none() {
@@ -242,7 +255,8 @@ impl World {
         let is_right = after.state == before.state
             && after.processed == before.processed
             && after.ended_at.is_some()
-            && (after.expected.is_empty() && after.timers.is_empty() && added.messages.is_empty())
+            && (after.expected.is_empty() && after.timers.is_empty())
+            && (added.messages.is_empty() && added.records.is_empty())
             && added.views.iter().all(|(_, view)| view.ended && Some(view.revision) == next(write))
             && timers.all(|timer| write.cancel.contains(&timer));
         if is_right { Ok(()) } else { Err("an operator's termination changed something else".to_owned()) }
@@ -259,8 +273,8 @@ fn same_effects(
     added: &OutboxAdditions,
     mode: Mode,
 ) -> Result<(), String> {
-    let OutboxAdditions { messages, views, .. } = added;
-    let entries = write.add.iter().filter(|entry| entry.kind != Kind::View);
+    let OutboxAdditions { messages, views, records, .. } = added;
+    let entries = write.add.iter().filter(|entry| entry.is_message());
     for (entry, message) in entries.zip(messages) {
         let Some(known) = wanted.messages.get(&entry.id) else {
             return Err(format!("{} is an effect of nothing", message.body.name));
@@ -279,6 +293,9 @@ fn same_effects(
     if messages.len() != wanted.messages.len() {
         let (count, all) = (messages.len(), wanted.messages.len());
         return Err(format!("{count} of {all} messages are stored with the change that causes them"));
+    }
+    if *records != wanted.records {
+        return Err(format!("records {records:?} are stored, and not {:?}", wanted.records));
     }
     if views.iter().map(|(id, _)| *id).ne(wanted.shown) {
         return Err(format!("{} views are stored, and only one is the last", views.len()));

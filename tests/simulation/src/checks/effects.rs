@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use messages::{DecisionRecord, Message, MessageId, Outgoing, PartitionKey, Verdict};
 use outbox::session::{CONTROL, SettleSession};
-use outbox::{Entry, Owner, SessionRecord, View};
+use outbox::{Entry, Key, Owner, SessionRecord, View};
 use saga::control::OPERATOR;
 
 use super::{Checks, Effect, EffectKind, SentMessage};
@@ -97,6 +97,17 @@ impl World {
         let look = sent.map(|message| message.body.data.read::<SettleSession>());
         if let Some(Ok(look)) = look {
             self.checks.sessions.insert(look.session_id, outgoing.partition);
+        }
+    }
+
+    /// Checks a record that is written for an instance.
+    pub(crate) fn check_record(&mut self, key: &Key, revision: u64) {
+        let effect = self.checks.records.get(&(key.clone(), revision)).copied();
+        match effect.and_then(|effect| self.checks.effects.get_mut(&effect)) {
+            Some(effect) => effect.performed += 1,
+            None => self.violate(Invariant::TokensAreKept, || {
+                format!("record {key} got revision {revision} from an attempt that stored nothing")
+            }),
         }
     }
 

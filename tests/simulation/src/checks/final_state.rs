@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use messages::{PartitionKey, Token};
-use outbox::View;
 use outbox::session::SessionStatus;
+use outbox::{OwnedRecord, View};
 
 use super::Checks;
 use crate::describe::describe;
@@ -51,6 +51,7 @@ impl World {
         }
         self.sessions_at_rest()?;
         self.effects_at_rest()?;
+        self.records_at_rest()?;
         for partition in self.documents.keys() {
             self.partition_at_rest(*partition)?;
         }
@@ -88,6 +89,18 @@ impl World {
             let found = self.views.get(&partition).map(|view| view.revision);
             let detail = format!("view {partition} has revision {found:?}, and not {}", shown.revision);
             return broken(Invariant::EffectsTakeEffectOnce, detail);
+        }
+        Ok(())
+    }
+
+    /// Readers see the last version of each record of an instance.
+    fn records_at_rest(&self) -> CheckResult {
+        for (key, OwnedRecord { revision, body, .. }) in &self.checks.kept {
+            let found = self.records.get(key);
+            if found.is_none_or(|found| (found.revision, &found.body) != (*revision, body)) {
+                let detail = format!("record {key} is {found:?}, and not {body} with revision {revision}");
+                return broken(Invariant::EffectsTakeEffectOnce, detail);
+            }
         }
         Ok(())
     }

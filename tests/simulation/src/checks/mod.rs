@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use messages::{AttemptId, Message, MessageId, PartitionKey, Queue, SessionId, Token};
-use outbox::{Entry, Owner, View};
+use outbox::{Entry, Key, OwnedRecord, Owner, View};
 use saga::{Content, SAGA};
 
 use crate::model::State;
@@ -50,6 +50,10 @@ pub(crate) struct Checks {
     views: BTreeMap<(PartitionKey, u64), MessageId>,
     /// The last view that was stored as an effect.
     shown: BTreeMap<PartitionKey, View>,
+    /// The effects that write a record, by its revision.
+    records: BTreeMap<(Key, u64), (PartitionKey, MessageId)>,
+    /// The last version of each record that was stored as an effect.
+    kept: BTreeMap<Key, OwnedRecord>,
     /// The end of the claim on each outbox entry.
     held: BTreeMap<(Owner, MessageId), Timestamp>,
     /// The number of tokens that entry points granted.
@@ -117,6 +121,7 @@ struct Effect {
 /// Returns the action of an effect.
 enum EffectKind {
     View,
+    Record,
     Message(Box<Message>),
 }
 
@@ -146,7 +151,7 @@ impl Checks {
     pub(crate) fn message(&self, partition: PartitionKey, id: MessageId) -> Option<&Message> {
         match &self.effects.get(&(partition, id))?.kind {
             EffectKind::Message(message) => Some(message),
-            EffectKind::View => None,
+            EffectKind::View | EffectKind::Record => None,
         }
     }
 
@@ -155,7 +160,7 @@ impl Checks {
         let effects = self.effects.iter().filter(move |((of, _), effect)| *of == partition && !effect.undone);
         effects.filter_map(|(_, effect)| match &effect.kind {
             EffectKind::Message(message) => Some(&**message),
-            EffectKind::View => None,
+            EffectKind::View | EffectKind::Record => None,
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use messages::{MessageId, PartitionKey, SessionId};
-use outbox::View;
+use outbox::{Key, OwnedRecord, View};
 
 use super::{Checks, StoredContent};
 /// The memory of the checks about stored data at the time of a backup.
@@ -13,6 +13,7 @@ pub(crate) struct RestorableChecks {
     effects: BTreeSet<(PartitionKey, MessageId)>,
     shown: BTreeMap<PartitionKey, View>,
     shown_by_data: BTreeSet<PartitionKey>,
+    kept: BTreeMap<Key, OwnedRecord>,
 }
 
 impl Checks {
@@ -24,15 +25,16 @@ impl Checks {
             effects: self.effects.keys().copied().collect(),
             shown: self.shown.clone(),
             shown_by_data: self.shown_by_data.clone(),
+            kept: self.kept.clone(),
         }
     }
 
     /// Forgets what a restore of the database has undone. A session that is not stored is lost, unless its control
     /// message is still in a queue; then it is abandoned.
     pub(crate) fn restore(&mut self, backup: RestorableChecks, is_stored: impl Fn(&SessionId) -> bool) {
-        let RestorableChecks { history, changed, effects, shown, shown_by_data } = backup;
-        (self.history, self.changed, self.shown, self.shown_by_data) =
-            (history, changed, shown, shown_by_data);
+        let RestorableChecks { history, changed, effects, shown, shown_by_data, kept } = backup;
+        (self.history, self.changed, self.shown, self.shown_by_data, self.kept) =
+            (history, changed, shown, shown_by_data, kept);
         for (key, effect) in &mut self.effects {
             effect.undone |= !effects.contains(key);
         }

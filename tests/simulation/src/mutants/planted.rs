@@ -44,7 +44,7 @@ impl World {
         if !self.has(Mutant::TokensMintedAgain) {
             return;
         }
-        for entry in entries.iter_mut().filter(|entry| entry.kind != Kind::View) {
+        for entry in entries.iter_mut().filter(|entry| entry.is_message()) {
             let Ok(mut message) = Message::decode(&entry.payload) else { continue };
             if message.reply_token.is_none() {
                 continue;

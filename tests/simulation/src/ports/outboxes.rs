@@ -308,7 +308,7 @@ impl World {
     /// one.
     pub(crate) fn exhaust_entry(&mut self) {
         let now = timestamp(self.now);
-        let fails = |entry: &Entry| entry.kind != Kind::View && !entry.poisoned && entry.is_due(now);
+        let fails = |entry: &Entry| entry.is_message() && !entry.poisoned && entry.is_due(now);
         let Some((owner, id)) = self.any(fails) else {
             let at = self.now + self.rng.below(1_000);
             if at < EXHAUSTS_MS {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use messages::{PartitionKey, StoreError};
 use outbox::{
-    AgeFilter, Cursor, Key, Page, ReadRecords, ReadViews, Record, View, ViewPosition, Write, WriteRecords,
-    WriteViews,
+    AgeFilter, Cursor, Key, OwnedRecord, Page, ReadRecords, ReadViews, Record, View, ViewPosition, Write,
+    WriteRecords, WriteViews,
 };
 use uuid::Uuid;
 
@@ -150,5 +150,21 @@ impl WriteRecords for Port {
             world.records.insert(key.clone(), Record { revision, body: body.clone() });
         });
         Ok(())
+    }
+
+    async fn advance_record(&self, record: &OwnedRecord) -> Result<(), StoreError> {
+        let record = record.clone();
+        self.call(Call::RECORDS_ADVANCE, move |world| world.advance_record(record)).await
+    }
+}
+
+impl World {
+    fn advance_record(&mut self, OwnedRecord { key, revision, body }: OwnedRecord) {
+        let found = self.records.get(&key).map_or(0, |record| record.revision);
+        self.note(|| format!("records.advance  {key} from {found} to {revision}"));
+        self.check_record(&key, revision);
+        if found < revision {
+            self.records.insert(key, Record { revision, body });
+        }
     }
 }

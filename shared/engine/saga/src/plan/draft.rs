@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::Timestamp;
 use messages::{Message, MessageId, PartitionKey, Token, Verdict};
-use outbox::{Entry, Kind, Settlement};
+use outbox::{Entry, Key, Kind, Settlement};
 
 use super::{IncomingEvent, MessageDecision, Plan, PlanError, PlanInput};
 use crate::decision::{Advance, Decision};
@@ -28,6 +28,8 @@ pub(super) struct Draft<'a, S: Saga> {
     /// The tokens of events for other partitions.
     pub(super) grants: Vec<(PartitionKey, Token)>,
     pub(super) cancel: Vec<MessageId>,
+    /// The effects that write records.
+    pub(super) records: BTreeMap<Key, MessageId>,
     /// Tokens of messages that need no further delivery.
     pub(super) processed_tokens: BTreeSet<Token>,
     /// `true` if the document is going to be stored.
@@ -63,6 +65,7 @@ impl<'a, S: Saga> Draft<'a, S> {
             add: Vec::new(),
             grants: Vec::new(),
             cancel: Vec::new(),
+            records: BTreeMap::new(),
             processed_tokens: BTreeSet::new(),
             changed: false,
             recovered: false,

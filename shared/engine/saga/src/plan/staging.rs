@@ -2,7 +2,8 @@
 
 use dedup::Tokens;
 use messages::{Body, Message, MessageId, PartitionKey, Payload, Queue, ReplyAddress, Token};
-use outbox::{Entry, Kind, MAX_FURTHER_LISTS};
+use outbox::{Entry, Key, Kind, MAX_FURTHER_LISTS, OwnedRecord};
+use serde_json::Value;
 
 use super::PlanError;
 use super::draft::Draft;
@@ -57,6 +58,7 @@ impl<S: Saga> Draft<'_, S> {
             }
             Effect::Cancel { timer } => self.cancel_timer(&timer),
             Effect::UpdateView => self.show(id, next)?,
+            Effect::Write { key, body } => self.write(id, key, body)?,
             Effect::Broken(why) => return Err(PlanError::Broken(why)),
         }
         Ok(())
@@ -105,9 +107,22 @@ impl<S: Saga> Draft<'_, S> {
         let outbox = self.input.document.map_or(&[][..], |document| &document.outbox);
         let earlier = outbox.iter().filter(|entry| entry.kind == Kind::View && !entry.poisoned);
         self.cancel.extend(earlier.map(|entry| entry.id));
-        let revision = self.input.document.map_or(0, |document| document.version) + 1;
-        self.add.push(Entry::view(id, view.at_revision(revision), self.input.now));
+        self.add.push(Entry::view(id, view.at_revision(self.next_version()), self.input.now));
         Ok(())
+    }
+
+    /// Adds a record. All writes of one attempt have the same revision, so only the last one of a record may stay.
+    fn write(&mut self, id: MessageId, key: Key, body: Value) -> Result<(), PlanError> {
+        let earlier = self.records.insert(key.clone(), id);
+        self.add.retain(|entry| Some(entry.id) != earlier);
+        let record = OwnedRecord { key, revision: self.next_version(), body };
+        self.add.push(Entry::record(id, &record, self.input.now)?);
+        Ok(())
+    }
+
+    /// Returns the version of the document that this attempt writes.
+    fn next_version(&self) -> u64 {
+        self.input.document.map_or(0, |document| document.version) + 1
     }
 
     /// Returns a token for an awaited message; `None` without a ledger. If there are too few tokens, the remaining
@@ -130,7 +145,7 @@ mod tests {
     use dedup::ledger::ITEM_LIFETIME;
     use jiff::Timestamp;
     use messages::{Message, Payload, ReplyAddress, Token};
-    use outbox::{Kind, View};
+    use outbox::{Key, Kind, OwnedRecord, View};
 
     use crate::plan::toy::{self, Event, OtherEvent, Toy};
     use crate::plan::{IncomingEvent, Plan, PlanError, PlanInput, TokenDemand, decide};
@@ -138,7 +153,7 @@ mod tests {
     fn staged(group: &[toy::In]) -> Vec<Message> {
         let plan = decide(&Toy, &toy::input(None), group).unwrap();
         let entries = plan.persist.unwrap().add;
-        let messages = entries.iter().filter(|entry| entry.kind != Kind::View);
+        let messages = entries.iter().filter(|entry| entry.is_message());
         messages.map(|entry| Message::decode(&entry.payload).unwrap()).collect()
     }
 
@@ -280,6 +295,28 @@ mod tests {
         let earlier = stored.outbox.iter().find(|entry| entry.kind == Kind::View).unwrap().id;
         let plan = decide(&Toy, &toy::input(Some(&stored)), &group[1..]).unwrap();
         assert!(plan.persist.unwrap().cancel.contains(&earlier), "it is out of date");
+    }
+
+    #[test]
+    fn only_last_write_of_record_remains() {
+        let group = [
+            toy::incoming(1, Event::Opened {}),
+            toy::incoming(2, Event::Prolonged {}),
+            toy::incoming(3, Event::Prolonged {}),
+        ];
+        let persist = decide(&Toy, &toy::input(None), &group).unwrap().persist.unwrap();
+        let records: Vec<_> = persist.add.iter().filter(|entry| entry.kind == Kind::Record).collect();
+        let [record] = records.as_slice() else { panic!("{records:?}") };
+        assert_eq!(record.id, toy::id(3).derive(1));
+        let stored = toy::stored(&group[..1]);
+        for (document, revision) in [(None, 1), (Some(&stored), 2)] {
+            let group = if document.is_some() { &group[1..] } else { &group[..] };
+            let persist = decide(&Toy, &toy::input(document), group).unwrap().persist.unwrap();
+            let record = persist.add.iter().find(|entry| entry.kind == Kind::Record).unwrap();
+            let OwnedRecord { key, revision: found, body } = serde_json::from_str(&record.payload).unwrap();
+            assert_eq!((key, found), (Key::new("toy", "due"), revision));
+            assert_eq!(body, "1970-01-01T01:00:00Z");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use dedup::Tokens;
 use dedup::ledger::ITEM_LIFETIME;
 use jiff::{SignedDuration, Timestamp};
 use messages::{AttemptId, Body, Message, MessageId, PartitionKey, Payload, Queue, Token, messages};
-use outbox::View;
+use outbox::{Key, View};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -108,9 +108,10 @@ impl Saga for Toy {
                 .ask(&Request::Advise {})
                 .schedule("patience", due_at, &Event::Closed {})
                 .into(),
-            (State::Open, Event::Prolonged {}) => {
-                Decision::to(State::Open, "prolonged").schedule("patience", due_at, &Event::Closed {}).into()
-            }
+            (State::Open, Event::Prolonged {}) => Decision::to(State::Open, "prolonged")
+                .schedule("patience", due_at, &Event::Closed {})
+                .write(Key::new("toy", "due"), &due_at)
+                .into(),
             (State::Open, Event::Closed {}) => {
                 Decision::to(State::Closed(now), "closed").cancel("patience").show().into()
             }

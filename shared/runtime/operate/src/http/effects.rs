@@ -88,6 +88,7 @@ impl EffectFields {
         let (kind, queue) = match entry.kind {
             Kind::Message(queue) => ("message", Some(queue.name().to_owned())),
             Kind::View => ("view", None),
+            Kind::Record => ("record", None),
         };
         let instance = instance.or(message.as_ref().map(|message| message.partition));
         let fields = Self {

@@ -98,6 +98,7 @@ fn count_names(effects: &[Effect]) -> String {
 fn name_of(effect: &Effect) -> &str {
     match effect {
         Effect::UpdateView => "write job",
+        Effect::Write { key, .. } => &key.kind,
         Effect::Request { body, .. } if body.name == START_PARSING => "start parsing",
         Effect::Request { body, .. } if body.name == LOOK_FOR_UPLOADS => "scan bucket",
         Effect::Send { body, .. } if body.name == TAKE_BACK_FILES => "delete files",

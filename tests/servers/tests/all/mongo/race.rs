@@ -79,6 +79,7 @@ fn over(
     let dispatcher = Dispatcher {
         send,
         views: Arc::new(mongo.clone()),
+        records: Arc::new(mongo.clone()),
         earlier_view: imports::job::earlier_view,
         policy: Policy::default(),
         reporter,
