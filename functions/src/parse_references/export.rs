@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use dedup::{HandlerError, HandlerResult};
-use futures::stream::{StreamExt, TryStreamExt};
+use futures::stream::{self, StreamExt, TryStreamExt};
+use imports::exports::ExportContent;
 use imports::messages::MakeExport;
 use imports::{ExportKey, SearchId, WordQuery};
 use jiff::Timestamp;
@@ -11,7 +12,7 @@ use messages::StoreError;
 
 use super::ParseReferences;
 use super::attempt::Deadline;
-use service::exported_studies::{Export, ExportOptions, FileToExport};
+use service::exported_studies::{DamagedStudy, Export, ExportOptions, FileToExport};
 use service::selection::StudySelection;
 
 /// The error of an export that takes too long.
@@ -20,7 +21,8 @@ use service::selection::StudySelection;
 struct DeadlinePassed;
 
 impl ParseReferences {
-    /// Stores the studies of these files as one object. It is idempotent: a repetition replaces the object.
+    /// Stores the studies of these files as one object, or an empty object that names a damaged study. It is idempotent:
+    /// a repetition replaces the object.
     pub(super) async fn export(
         &self,
         search: SearchId,
@@ -28,7 +30,7 @@ impl ParseReferences {
         deadline: &Deadline<'_>,
     ) -> Result<HandlerResult, HandlerError> {
         let MakeExport { project_id: project, export_id: export, format, studies: which, .. } = *command;
-        let key = ExportKey { project, search, export, format };
+        let mut key = ExportKey { project, search, export, content: ExportContent::Studies(format) };
         let now = || deadline.host.now();
         let Some(files) = self.files_of(search, command, now()).await? else {
             return self.remove_export(&key).await;
@@ -42,12 +44,21 @@ impl ParseReferences {
         let pieces = Export::of(Arc::clone(&self.stored), files, &wanted, sources, &self.jobs).pieces();
         let pieces =
             pieces.and_then(|piece| async { if deadline.has_passed() { Err(over()) } else { Ok(piece) } });
-        let bytes = self.exports.keep(&key, pieces.boxed()).await?;
+        let result = match self.exports.keep(&key, pieces.boxed()).await {
+            Ok(bytes) => format!("exported {count} files into {bytes} bytes"),
+            Err(error) => {
+                // A repetition would fail again, so the client gets the reason.
+                let Some(damaged) = DamagedStudy::of(&error) else { return Err(error.into()) };
+                key.content = ExportContent::Damaged(damaged.study);
+                self.exports.keep(&key, stream::empty().boxed()).await?;
+                format!("nothing is exported: {damaged}")
+            }
+        };
         // The search may have been deleted concurrently, together with its exports.
         if self.files_of(search, command, now()).await?.is_none() {
             return self.remove_export(&key).await;
         }
-        Ok(HandlerResult::completed(format!("exported {count} files into {bytes} bytes")))
+        Ok(HandlerResult::completed(result))
     }
 
     /// Removes the object, which an earlier attempt may have stored before it could check again.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::{self, StreamExt};
+use imports::exports::ExportContent;
 use imports::{ExportId, ExportKey, FindObjects, KeepExports, ProjectId};
 use messages::{Host, StoreError};
 use writers::Format;
@@ -46,7 +47,7 @@ impl Ports<'_> {
             project: ProjectId::from_uuid(self.host.fresh_id()),
             search: sample::partition(self.host),
             export: ExportId::from_uuid(self.host.fresh_id()),
-            format: Format::default(),
+            content: ExportContent::Studies(Format::default()),
         }
     }
 
@@ -117,7 +118,7 @@ pub async fn repeated_export_replaces_the_first(ports: &Ports<'_>) -> CheckResul
 pub async fn exports_of_a_search_are_found_and_deleted(ports: &Ports<'_>) -> CheckResult {
     let (key, other) = (ports.key(), ports.key());
     let second = ExportKey { export: ExportId::from_uuid(ports.host.fresh_id()), ..key };
-    let second = ExportKey { format: Format::Asreview, ..second };
+    let second = ExportKey { content: ExportContent::Studies(Format::Asreview), ..second };
     for key in [key, second, other] {
         ports.keep(&key, vec![Ok(b"{}\n".to_vec())]).await?;
     }

@@ -75,6 +75,90 @@ async fn prepared_export_equals_streamed_export() {
     assert_eq!(streamed.iter().filter(|byte| **byte == b'\n').count(), 2_500);
 }
 
+fn database(world: &World) -> rusqlite::Connection {
+    rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap()
+}
+
+/// Damages the study of a record. Returns its stored columns.
+fn damage(world: &World, record: i64) -> (Option<String>, Option<Vec<u8>>) {
+    let database = database(world);
+    let sql = "SELECT study, packed FROM study WHERE record = ?1";
+    let stored = database.query_row(sql, [record], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    let sql = "UPDATE study SET study = '{', packed = NULL WHERE record = ?1";
+    assert_eq!(database.execute(sql, [record]).unwrap(), 1);
+    stored
+}
+
+/// An export without the study would lack it silently.
+#[tokio::test]
+async fn damaged_study_fails_export_with_reason() {
+    let world = World::new();
+    let search = super::stored(&world, study, 2_500).await;
+    let reason = "record 1200 of \"none.ris\" is damaged; restore a backup, or delete its import and upload its files again";
+    let stored = damage(&world, 1_200);
+    let on_lambda = on_lambda(&world);
+    let location = asked(&on_lambda, search).await;
+    world.run().await;
+    let view = get(&on_lambda, &location).await;
+    assert_eq!(
+        (&view["state"], &view["reason"], &view["url"]),
+        (&json!("failed"), &json!(reason), &Value::Null)
+    );
+    let buffered = refusal(&on_lambda, &format!("{}/export", path_of(search))).await;
+    assert_eq!(buffered, (409, reason.to_owned()));
+
+    let api = api(&world);
+    let export = format!("{}/export", path_of(search));
+    let response = api.clone().oneshot(Request::get(&export).body(Body::empty()).unwrap()).await.unwrap();
+    assert_eq!(response.status(), 200, "nothing of it was read yet");
+    assert!(axum::body::to_bytes(response.into_body(), usize::MAX).await.is_err());
+    let refused = (409, reason.to_owned());
+    assert_eq!(refusal(&api, &export).await, refused);
+    let (status, _, problem) = post(&api, &format!("{}/exports", path_of(search)), &json!({})).await;
+    assert_eq!((status.as_u16(), &problem["detail"]), (409, &json!(reason)));
+    // No duplicate is damaged.
+    let (status, ..) = ask(&api, &format!("{export}?studies=duplicates"), None).await;
+    assert_eq!(status, 200);
+
+    let sql = "UPDATE study SET study = ?1, packed = ?2 WHERE record = 1200";
+    assert_eq!(database(&world).execute(sql, stored).unwrap(), 1);
+    let (status, _, body) = ask(&api, &export, None).await;
+    assert_eq!((status.as_u16(), body.iter().filter(|byte| **byte == b'\n').count()), (200, 2_500));
+}
+
+/// The other studies of its page are listed.
+#[tokio::test]
+async fn damaged_study_is_named_in_lists() {
+    let world = World::new();
+    let search = stored(&world, study, 2_500).await;
+    for record in [1, 1_200, 1_201, 2_500] {
+        damage(&world, record);
+    }
+    let api = api(&world);
+    for (path, filter) in [
+        (format!("{}/studies", path_of(search)), ""),
+        (format!("/projects/{}/studies", Uuid::nil()), "&studies=unique"),
+    ] {
+        let (mut records, mut damaged, mut after) = (Vec::new(), Vec::new(), String::new());
+        loop {
+            let page = get(&api, &format!("{path}?limit=700{filter}{after}")).await;
+            records.extend(
+                page["items"].as_array().unwrap().iter().map(|study| study["record"].as_u64().unwrap()),
+            );
+            damaged.extend(
+                page["damaged"].as_array().into_iter().flatten().map(|one| one["record"].as_u64().unwrap()),
+            );
+            let Some(next) = page["next"].as_str() else { break };
+            after = format!("&after={next}");
+        }
+        assert_eq!(damaged, [1, 1_200, 1_201, 2_500], "{path}");
+        let sound: Vec<u64> = (1..=2_500).filter(|record| !damaged.contains(record)).collect();
+        assert_eq!(records, sound, "{path}");
+    }
+    let one = refusal(&api, &format!("{}/studies/0-1200", path_of(search))).await;
+    assert_eq!(one.0, 409);
+}
+
 /// The duplicates may belong to another import.
 #[tokio::test]
 async fn merged_export_completes_studies_with_their_duplicates() {

@@ -245,6 +245,10 @@ fn damaged_studies_are_skipped_and_named() {
     named(&exported);
     assert_eq!(exported.json()[0]["studies"], 2_496);
     assert_eq!(fs::read_to_string(out).unwrap().lines().count(), 2_496);
+    let out = program.folder().join("unique.jsonl");
+    let out = out.to_str().unwrap();
+    named(&program.run(&["export", search, "--unique", "--format", "jsonl", "--out", out, "--json"]));
+    assert_eq!(fs::read_to_string(out).unwrap().lines().count(), 1_248, "2,002 and 2,500 are duplicates");
 
     // Every second record repeats the previous one: record 2,002 repeats 2,001, and 2,500 repeats 2,499.
     let duplicates = program.run(&["duplicates", "--json"]);

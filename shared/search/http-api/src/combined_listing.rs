@@ -47,7 +47,7 @@ pub(super) async fn answer<L: Listing>(
 ) -> HttpResult {
     let mut cursor: CombinedCursor = list.after(after)?.unwrap_or_default();
     let jobs = service.jobs_of(scope, cursor.after, SEARCHES).await?;
-    let mut items: Vec<Box<RawValue>> = Vec::new();
+    let (mut items, mut damaged): (Vec<Box<RawValue>>, Vec<_>) = Default::default();
     let (mut bytes, mut reads, mut seen) = (0, 0, 0);
     for job in &jobs.items {
         if items.len() == limit || reads >= READS {
@@ -56,18 +56,20 @@ pub(super) async fn answer<L: Listing>(
         let files = service.files_in(scope, job).await?;
         let left = PageLimit { items: limit - items.len(), bytes: PAGE_BYTES.saturating_sub(bytes) };
         let found = page::page(&listing(job.search_id), &files, Some(cursor.within), left).await?;
-        let Page { items: found, next, reads: read } = found;
+        let Page { items: found, damaged: skipped, next, reads: read } = found;
         reads += read;
+        damaged.extend(skipped);
         bytes += found.iter().map(|item| item.get().len()).sum::<usize>();
         items.extend(found);
         if let Some(within) = next {
             let next = Some(list.next(&CombinedCursor { within, ..cursor }));
-            return Ok(Json(PageBody { items, next }).into_response());
+            return Ok(Json(PageBody { items, damaged, next }).into_response());
         }
         let after = Cursor { created_at: job.created_at, partition: job.search_id };
         cursor = CombinedCursor { after: Some(after), within: RecordPlace::default() };
         seen += 1;
     }
     let is_last = jobs.next.is_none() && seen == jobs.items.len();
-    Ok(Json(PageBody { items, next: (!is_last).then(|| list.next(&cursor)) }).into_response())
+    let next = (!is_last).then(|| list.next(&cursor));
+    Ok(Json(PageBody { items, damaged, next }).into_response())
 }

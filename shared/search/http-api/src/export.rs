@@ -1,7 +1,6 @@
 //! Handlers that export the studies of an import or of a review, in the response or as an object that is created on
 //! request.
 
-use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,22 +10,25 @@ use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
-use futures::stream::TryStreamExt;
+use futures::stream;
 use imports::exports::content_disposition;
 use imports::{ExportLink, ProjectId, SearchId};
 use messages::StoreError;
+use messages::store::chain;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 use writers::Format;
 
-use super::export_slots::MAX_SENT;
+use super::export_slots::{ExportSlot, MAX_SENT};
 use super::extract::{AuthorizedProject, AuthorizedSearch, ExportParam};
+use super::own_threads::on_own_thread;
 use super::problem::{CommonErrors, Problem};
 use super::results::{QueryResult, read};
 use super::selection::{name, scope, selection};
 use super::{Api, BodyMode, HttpResult, choices};
-use service::exported_studies::{Export, ExportOptions};
+use service::exported_studies::{DamagedStudy, Export, ExportOptions, FileToExport};
+use service::selection::StudySelection;
 use service::study_view::StudyView;
 use service::{ExportRefusal, ExportState, FilesToExport, SearchService, export_file};
 
@@ -133,8 +135,11 @@ pub(super) struct ExportView {
     /// The import whose path has the state of the export; null if nothing has to be created first.
     #[schema(required)]
     search_id: Option<Uuid>,
-    /// `being_made` or `ready`.
+    /// `being_made`, `ready`, or `failed` if the export cannot be created.
     state: &'static str,
+    /// The reason why the export failed and the next step; absent in other states.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
     /// The URL that a GET downloads it from once it is ready, without further credentials; relative to this API if it
     /// begins with a slash.
     #[schema(required)]
@@ -150,7 +155,20 @@ pub(super) struct ExportView {
 impl ExportView {
     fn being_made(search: SearchId, export_id: Uuid) -> Self {
         let (search_id, export_id) = (Some(search.as_uuid()), Some(export_id));
-        Self { export_id, search_id, state: "being_made", url: None, expires_at: None, size_bytes: None }
+        Self {
+            export_id,
+            search_id,
+            state: "being_made",
+            reason: None,
+            url: None,
+            expires_at: None,
+            size_bytes: None,
+        }
+    }
+
+    fn failed(search: SearchId, export_id: Uuid, damaged: &DamagedStudy) -> Self {
+        let reason = Some(damaged.to_string());
+        Self { state: "failed", reason, ..Self::being_made(search, export_id) }
     }
 
     fn ready(search: SearchId, export_id: Uuid, link: ExportLink) -> Self {
@@ -158,6 +176,7 @@ impl ExportView {
             export_id: Some(export_id),
             search_id: Some(search.as_uuid()),
             state: "ready",
+            reason: None,
             url: Some(link.url),
             expires_at: Some(link.expires_at.to_string()),
             size_bytes: Some(link.size_bytes),
@@ -178,7 +197,15 @@ impl ExportView {
         query.extend(others.map(|(name, value)| format!("{name}={}", encoded(value))));
         let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
         let url = Some(format!("{path}{query}"));
-        Self { export_id: None, search_id: None, state: "ready", url, expires_at: None, size_bytes: None }
+        Self {
+            export_id: None,
+            search_id: None,
+            state: "ready",
+            reason: None,
+            url,
+            expires_at: None,
+            size_bytes: None,
+        }
     }
 }
 
@@ -273,15 +300,61 @@ impl NewReviewExport {
     }
 }
 
+/// Returns the problem of an export that an error ends.
+fn unfinished(error: StoreError) -> Problem {
+    match DamagedStudy::of(&error) {
+        Some(damaged) => Problem::damaged(&damaged.to_string()),
+        None => error.into(),
+    }
+}
+
+/// Refuses an export that a damaged study would end.
+async fn intact(api: &Api, wanted: &ExportOptions, files: &[FileToExport]) -> Result<(), Problem> {
+    let damaged = api.damage.find(&api.service, &wanted.studies, files).await?;
+    damaged.map_or(Ok(()), |damaged| Err(Problem::damaged(&damaged.to_string())))
+}
+
+/// An export that is sent while it is created.
+struct StreamedExport {
+    api: Arc<Api>,
+    export: Export,
+    selection: StudySelection,
+    /// Counts the export until its end.
+    _slot: ExportSlot,
+}
+
+impl StreamedExport {
+    /// Returns the next chunk and the rest, or `None` at the end. If a study is damaged or a store becomes unavailable,
+    /// the response ends early.
+    async fn next(mut self) -> Result<Option<(Vec<u8>, Self)>, StoreError> {
+        loop {
+            let (piece, rest) = on_own_thread(async move { (self.export.next().await, self) }).await?;
+            self = rest;
+            match piece {
+                // An empty chunk would end the body.
+                Ok(Some(piece)) if piece.is_empty() => {}
+                Ok(piece) => return Ok(piece.map(|piece| (piece, self))),
+                Err(error) => {
+                    tracing::error!(error = chain(&error), "an export ended with an error");
+                    if let Some(damaged) = DamagedStudy::of(&error) {
+                        self.api.damage.add(&self.selection, damaged);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
 /// Responds with an export. Its file name is composed of the names of the review and the import.
 async fn send(
-    api: &Api,
+    api: &Arc<Api>,
     project: ProjectId,
     import: Option<&str>,
     FilesToExport { files, jobs }: FilesToExport,
     wanted: &ExportOptions,
 ) -> HttpResult {
-    let sending = api.exports.begin(project).ok_or_else(|| {
+    let slot = api.exports.begin(project).ok_or_else(|| {
         let detail = format!(
             "{MAX_SENT} exports of this review are being sent, which is the maximum; try again when one of them has ended"
         );
@@ -290,16 +363,23 @@ async fn send(
     let sources = api.service.sources_for(&jobs, wanted).await?;
     let review = api.service.review(project).await?.map(|review| review.name);
     let studies = Arc::clone(&api.service.studies);
+    if api.body_mode == BodyMode::Streaming {
+        intact(api, wanted, &files).await?;
+    }
     let mut export = Export::of(studies, files, wanted, sources, &api.service.jobs);
     let body = match api.body_mode {
-        // An empty chunk would end the body.
-        BodyMode::Streaming => Body::from_stream(export.pieces().try_filter(move |piece| {
-            let _until_the_end = &sending;
-            ready(!piece.is_empty())
-        })),
+        BodyMode::Streaming => {
+            let stream = StreamedExport {
+                api: Arc::clone(api),
+                export,
+                selection: wanted.studies.clone(),
+                _slot: slot,
+            };
+            Body::from_stream(stream::try_unfold(stream, StreamedExport::next))
+        }
         BodyMode::Buffered => {
             let (mut whole, mut reads) = (Vec::new(), 0);
-            while let Some(piece) = export.next().await? {
+            while let Some(piece) = export.next().await.map_err(unfinished)? {
                 whole.extend(piece);
                 reads += 1;
                 if whole.len() > BUFFERED_EXPORT_BYTES || reads > BUFFERED_EXPORT_READS {
@@ -347,6 +427,7 @@ pub(super) async fn make_export(
     let stored = asked.stored(&api.service).await?;
     let project = stored.job.project_id;
     if api.body_mode == BodyMode::Streaming {
+        intact(&api, &wanted, &FilesToExport::from(stored).files).await?;
         let path = format!("/projects/{project}/searches/{}/export", asked.search);
         return Ok(Json(ExportView::streamed(&path, &wanted, &[])).into_response());
     }
@@ -379,6 +460,9 @@ pub(super) async fn make_review_export(
     let wanted = new.wanted()?;
     if api.body_mode == BodyMode::Streaming {
         scope(&api.service, project, new.search, new.file).await?;
+        if !api.damage.is_empty() {
+            intact(&api, &wanted, &new.files(&api.service, project).await?.files).await?;
+        }
         let others = [
             ("search", new.search.map(|id| id.to_string())),
             ("file", new.file.map(|id| id.to_string())),
@@ -420,7 +504,7 @@ async fn make(api: &Api, project: ProjectId, wanted: &ExportOptions, files: &Fil
         ("search" = Uuid, Path, description = "The import"),
         ("export" = Uuid, Path, description = "The export"),
     ),
-    responses((status = 200, description = "The export is ready or is being created", body = ExportView), CommonErrors),
+    responses((status = 200, description = "The export is ready, is being created, or has failed", body = ExportView), CommonErrors),
 )]
 pub(super) async fn show_export(
     State(api): State<Arc<Api>>,
@@ -434,6 +518,9 @@ pub(super) async fn show_export(
         ExportState::Awaited => {
             let again = [(header::RETRY_AFTER, EXPORT_POLL_INTERVAL.as_secs().to_string())];
             Ok((again, Json(ExportView::being_made(asked.search, id))).into_response())
+        }
+        ExportState::Failed(damaged) => {
+            Ok(Json(ExportView::failed(asked.search, id, &damaged)).into_response())
         }
         ExportState::Unknown => {
             let detail = "there is no such export: it was not created, or it is older than a day";

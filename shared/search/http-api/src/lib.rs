@@ -22,12 +22,14 @@ mod export_slots;
 mod extract;
 mod health;
 mod history;
+mod known_damage;
 mod listings;
 mod live;
 mod members;
 mod metrics;
 mod openapi;
 mod overview;
+mod own_threads;
 mod page;
 #[cfg(feature = "lambda")]
 mod page_key;

@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use imports::{
-    Duplicate, FileRef, ParsedFile, QuarantinedRecord, ReadStudies, SearchId, Selection, Study, Tier,
+    DamagedRecord, Duplicate, FileRef, ParsedFile, QuarantinedRecord, ReadStudies, SearchId, Selection,
+    Study, Tier,
 };
 use messages::StoreError;
 use serde_json::value::RawValue;
@@ -56,9 +57,12 @@ pub(super) struct Pairs<'a> {
 impl Listing for Pairs<'_> {
     type Item = Study;
 
-    async fn read(&self, file: &ParsedFile, after: u64, limit: usize) -> Result<Vec<Study>, StoreError> {
+    fn batch(&self, wanted: usize) -> usize {
         // Most duplicates are certain, so many of them have to be skipped.
-        let limit = if self.most < Tier::Certain { READ_RECORDS } else { limit };
+        if self.most < Tier::Certain { READ_RECORDS } else { wanted }
+    }
+
+    async fn read(&self, file: &ParsedFile, after: u64, limit: usize) -> Result<Vec<Study>, StoreError> {
         let selection = Selection { marked: Some(self.least), after, limit, bytes: READ_BYTES };
         self.service.studies.select(self.search, file.file_id, selection).await
     }
@@ -67,11 +71,15 @@ impl Listing for Pairs<'_> {
         study.record
     }
 
-    /// Loads originals one by one, since two studies may each have the maximum record size.
+    /// Loads originals one by one, since two studies may each have the maximum record size. A damaged original is
+    /// absent.
     async fn show(&self, file: &ParsedFile, study: Study) -> Result<Option<Box<RawValue>>, StoreError> {
         let Some(duplicate) = study.duplicate.filter(|mark| mark.tier <= self.most) else { return Ok(None) };
         let Duplicate { search_id, file_id, record, .. } = duplicate;
-        let original = self.service.study(search_id, file_id, record).await?;
+        let original = match self.service.study(search_id, file_id, record).await {
+            Err(error) if DamagedRecord::of(&error).is_some() => None,
+            loaded => loaded?,
+        };
         let original = original.map(|original| StudyView::of(duplicate.position, original).bounded());
         let study = StudyView::of(file.position, study).within(&file.parts).bounded()?;
         to_json(&PairView { search_id: self.search.as_uuid(), study, original: original.transpose()? })

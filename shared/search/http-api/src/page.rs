@@ -1,10 +1,12 @@
 //! Pages over the files of a search, in the order of files and records, with limits on the work for one page.
 
 use async_trait::async_trait;
-use imports::ParsedFile;
+use imports::{ParsedFile, Readable, readable};
 use messages::StoreError;
 
+use serde::Serialize;
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
 use service::study_view::RecordPlace;
 
@@ -32,6 +34,11 @@ pub(super) struct PageRequest<'a> {
 pub(super) trait Listing: Send + Sync {
     type Item: Send;
 
+    /// Returns the number of items to read at a time if `wanted` are needed.
+    fn batch(&self, wanted: usize) -> usize {
+        wanted
+    }
+
     /// Returns up to `limit` items after a record, and about [`READ_BYTES`]; an empty list if there are no more.
     async fn read(&self, file: &ParsedFile, after: u64, limit: usize) -> Result<Vec<Self::Item>, StoreError>;
 
@@ -51,12 +58,24 @@ pub(super) struct PageLimit {
 }
 
 /// A page of a listing.
+#[derive(Default)]
 pub(super) struct Page {
     pub(super) items: Vec<Box<RawValue>>,
+    /// The records that are not among the items, because they are damaged.
+    pub(super) damaged: Vec<DamagedView>,
     /// The cursor of its end, if more may follow.
     pub(super) next: Option<RecordPlace>,
     /// The number of reads of the store.
     pub(super) reads: usize,
+}
+
+/// A stored record that cannot be read any more, and that a list therefore omits.
+#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub(super) struct DamagedView {
+    /// The name of its file.
+    file: String,
+    /// Its number in the file, from 1.
+    record: u64,
 }
 
 /// Returns the next page of a listing after the cursor. It may be short, or empty, even if more items follow.
@@ -67,36 +86,41 @@ pub(super) async fn page<S: Listing>(
     limit: PageLimit,
 ) -> Result<Page, StoreError> {
     let mut place = after.unwrap_or_default();
-    let (mut items, mut bytes, mut reads) = (Vec::new(), 0_usize, 0_usize);
+    let (mut page, mut bytes) = (Page::default(), 0_usize);
     let begin = place.position;
     for file in files.iter().filter(|file| file.position >= begin) {
         if file.position > place.position {
             place = RecordPlace { position: file.position, record: 0 };
         }
         loop {
-            let batch = limit.items.saturating_add(1).min(READ_RECORDS);
-            let read = listing.read(file, place.record, batch).await?;
-            if read.is_empty() {
-                break;
+            let batch = listing.batch(limit.items.saturating_add(1)).min(READ_RECORDS);
+            let read = |after, limit| listing.read(file, after, limit);
+            let Readable { items: read, damaged, last } =
+                readable(place.record, batch, S::record, read).await?;
+            let Some(last) = last else { break };
+            if page.reads == READS {
+                return Ok(Page { next: Some(place), ..page });
             }
-            if reads == READS {
-                return Ok(Page { items, next: Some(place), reads });
-            }
-            reads += 1;
+            page.reads += 1;
             for item in read {
                 let record = S::record(&item);
                 if let Some(shown) = listing.show(file, item).await? {
                     let more = shown.get().len();
-                    let is_full = !items.is_empty() && bytes.saturating_add(more) > limit.bytes;
-                    if is_full || items.len() == limit.items {
-                        return Ok(Page { items, next: Some(place), reads });
+                    let is_full = !page.items.is_empty() && bytes.saturating_add(more) > limit.bytes;
+                    if is_full || page.items.len() == limit.items {
+                        return Ok(Page { next: Some(place), ..page });
                     }
                     bytes = bytes.saturating_add(more);
-                    items.push(shown);
+                    page.items.push(shown);
                 }
                 place.record = record;
             }
+            if let Some((record, why)) = damaged {
+                tracing::error!(file = %file.file_id, record, why, "a stored record is damaged and not listed");
+                page.damaged.push(DamagedView { file: file.name.clone(), record });
+            }
+            place.record = last;
         }
     }
-    Ok(Page { items, next: None, reads })
+    Ok(page)
 }

@@ -3,6 +3,7 @@
 use axum::extract::rejection::JsonRejection;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use imports::DamagedRecord;
 use imports::manifest::ManifestFault;
 use messages::StoreError;
 use messages::store::chain;
@@ -26,6 +27,9 @@ pub(super) enum CommonErrors {
     /// The path or the query names something that does not exist or that the caller cannot access.
     #[response(status = 404, content_type = "application/problem+json")]
     Absent(#[to_schema] Problem),
+    /// A stored record is damaged.
+    #[response(status = 409, content_type = "application/problem+json")]
+    Damaged(#[to_schema] Problem),
     /// The service is temporarily unavailable; try again.
     #[response(status = 503, content_type = "application/problem+json")]
     Unavailable(#[to_schema] Problem),
@@ -119,6 +123,12 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "the service is temporarily unavailable; try again")
     }
 
+    /// Returns the problem of a request that a damaged record prevents. A repetition fails again until the record is
+    /// restored or deleted.
+    pub(super) fn damaged(detail: &str) -> Self {
+        Self::new(StatusCode::CONFLICT, detail)
+    }
+
     /// Returns the problem of a repair that was refused.
     pub(super) fn not_repaired(refusal: &Refusal) -> Self {
         let is_of_request = refusal.is_of_request();
@@ -147,7 +157,12 @@ impl From<OperatorProblem> for Problem {
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
-        Self::unavailable(&error)
+        let Some(damaged) = DamagedRecord::of(&error) else { return Self::unavailable(&error) };
+        tracing::error!(error = chain(&error), "a stored record is damaged");
+        let record = damaged.record;
+        Self::damaged(&format!(
+            "record {record} is damaged; restore a backup, or delete its import and upload its files again"
+        ))
     }
 }
 

@@ -8,6 +8,7 @@ use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use imports::{FileId, ParsedFile, StudyFilter};
+use messages::StoreError;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use uuid::Uuid;
@@ -15,6 +16,7 @@ use uuid::Uuid;
 use super::combined_listing;
 use super::extract::{AuthorizedProject, AuthorizedSearch, RecordParam};
 use super::listings::{Studies, UnreadRecords};
+use super::own_threads::on_own_thread;
 use super::page::{self, Listing, PAGE_BYTES, Page, PageLimit, PageRequest};
 use super::paging::{self, List};
 use super::problem::{CommonErrors, Problem};
@@ -23,7 +25,7 @@ use super::study::{PageBody, StudyDetail, StudyList, UnreadDetail, UnreadList, U
 use super::{Api, HttpResult, choices};
 use service::selection::StudySelection;
 use service::study_view::{RecordPlace, StudyView};
-use service::{RecordBytes, StoredSearch};
+use service::{Around, Raw, RecordBytes, StoredSearch};
 
 /// The default and maximum number of studies, or of unreadable records, in a page.
 const PAGE: usize = 100;
@@ -45,8 +47,9 @@ pub(super) async fn answer(
     request: PageRequest<'_>,
 ) -> HttpResult {
     let limit = PageLimit { items: request.limit, bytes: PAGE_BYTES };
-    let Page { items, next, .. } = page::page(listing, files, list.after(request.after)?, limit).await?;
-    Ok(Json(PageBody { items, next: next.map(|next| list.next(&next)) }).into_response())
+    let Page { items, damaged, next, .. } =
+        page::page(listing, files, list.after(request.after)?, limit).await?;
+    Ok(Json(PageBody { items, damaged, next: next.map(|next| list.next(&next)) }).into_response())
 }
 
 /// Returns the requested file, or all files that were read completely.
@@ -171,6 +174,30 @@ pub(super) async fn list_review_studies(
     combined_listing::answer(&api.service, &scope, listing, list, request).await
 }
 
+/// Returns the text of a record.
+async fn raw(
+    api: &Arc<Api>,
+    file: &ParsedFile,
+    encoding: &str,
+    record: RecordBytes,
+) -> Result<Raw, StoreError> {
+    let turn = api.service.turn(file, record.record).await;
+    let (api, file, encoding) = (Arc::clone(api), file.clone(), encoding.to_owned());
+    on_own_thread(async move { api.service.raw(&file, &encoding, record, turn).await }).await?
+}
+
+/// Returns the text around the records of a file.
+async fn around(
+    api: &Arc<Api>,
+    file: &ParsedFile,
+    encoding: &str,
+    record: u64,
+) -> Result<Option<Around>, StoreError> {
+    let turn = api.service.turn(file, record).await;
+    let (api, file, encoding) = (Arc::clone(api), file.clone(), encoding.to_owned());
+    on_own_thread(async move { api.service.around(&file, &encoding, record, turn).await }).await?
+}
+
 /// Returns one study and the text that it was read from.
 #[utoipa::path(
     get,
@@ -191,10 +218,8 @@ pub(super) async fn show_study(
     let stored = asked.stored(&api.service).await?;
     let (file, encoding) = stored.file(position).ok_or_else(absent)?;
     let study = api.service.study(asked.search, file.file_id, record).await?.ok_or_else(absent)?;
-    let raw = api
-        .service
-        .raw(file, encoding, RecordBytes { record: study.record, bytes: study.bytes.clone() })
-        .await?;
+    let record = RecordBytes { record: study.record, bytes: study.bytes.clone() };
+    let raw = raw(&api, file, encoding, record).await?;
     Ok(Json(StudyDetail {
         study: StudyView::of(position, study).within(&file.parts).bounded()?,
         raw: raw.into(),
@@ -265,11 +290,9 @@ pub(super) async fn show_unread(
     let (file, encoding) = stored.file(position).ok_or_else(absent)?;
     let mut found = api.service.studies.quarantined(asked.search, file.file_id, record - 1, 1).await?;
     let unread = found.pop().filter(|unread| unread.record.number == record).ok_or_else(absent)?;
-    let raw = api
-        .service
-        .raw(file, encoding, RecordBytes { record, bytes: Some(unread.record.bytes.clone()) })
-        .await?;
-    let around = api.service.around(file, encoding, record).await?.map(Into::into);
+    let of = RecordBytes { record, bytes: Some(unread.record.bytes.clone()) };
+    let raw = raw(&api, file, encoding, of).await?;
+    let around = around(&api, file, encoding, record).await?.map(Into::into);
     let known = api.service.repairs(&stored.job).await?;
     let unread = UnreadView::of(position, unread, &known).within(&file.parts);
     Ok(Json(UnreadDetail { unread, around, raw: raw.into() }).into_response())

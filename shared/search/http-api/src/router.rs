@@ -17,6 +17,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::{PathItemExt, routes};
 
 use super::export_slots::Exports;
+use super::known_damage::KnownDamage;
 use super::problem::Problem;
 use super::run_trials::RunTrials;
 use super::searches::{cancel_search, show_search};
@@ -91,6 +92,7 @@ where
             body_mode,
             streams: AtomicUsize::new(0),
             exports: Exports::default(),
+            damage: KnownDamage::default(),
             trials,
         }))
         .route("/openapi.json", get(async || Json(description())))

@@ -8,6 +8,7 @@ use saga::Failures;
 use service::SearchService;
 
 use super::export_slots::Exports;
+use super::known_damage::KnownDamage;
 use super::problem::Problem;
 use super::run_trials::RunTrials;
 
@@ -32,6 +33,8 @@ pub(super) struct Api {
     pub(super) streams: AtomicUsize,
     /// The exports in progress.
     pub(super) exports: Exports,
+    /// The damaged studies that have ended exports.
+    pub(super) damage: KnownDamage,
     /// Runs fault trials, if the host supports them.
     pub(super) trials: Option<Arc<dyn RunTrials>>,
 }

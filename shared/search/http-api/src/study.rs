@@ -3,6 +3,8 @@
 use imports::{Part, QuarantinedRecord};
 use serde::Serialize;
 use serde_json::value::RawValue;
+
+use super::page::DamagedView;
 use service::study_view::{BytesView, RecordPlace, StudyView, part_of};
 use service::{Around, Raw, SearchRepairs};
 use utoipa::ToSchema;
@@ -95,6 +97,8 @@ pub(super) struct UnreadDetail {
 #[derive(Serialize)]
 pub(super) struct PageBody {
     pub(super) items: Vec<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) damaged: Vec<DamagedView>,
     pub(super) next: Option<String>,
 }
 
@@ -106,6 +110,9 @@ macro_rules! list {
         pub(super) struct $list {
             /// The items of the page, in the order of files and records.
             items: Vec<$item>,
+            /// Stored records that belong to the page and cannot be read any more; absent if there are none. Restore a
+            /// backup, or delete their import and upload its files again.
+            damaged: Option<Vec<DamagedView>>,
             /// The cursor for the `after` of the next request; null if no more items follow. A page may be short or
             /// empty even if more pages follow.
             #[schema(required)]

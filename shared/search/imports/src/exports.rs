@@ -1,7 +1,8 @@
 //! Exports that are too large for one response: objects that are created on request.
 //!
 //! An export is a snapshot. Its id contains the time of the request, and its object is the only stored state: the
-//! export is ready once the object exists.
+//! export is ready once the object exists. An export that a damaged study prevents has an empty object instead, whose
+//! key names the study.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,12 +12,16 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 use writers::Format;
 
-use crate::{ProjectId, SearchId};
+use crate::vocabulary::StudyRef;
+use crate::{FileId, ProjectId, SearchId};
 
 /// The key prefix of exports, which uploads must not have.
 pub const PREFIX: &str = "exports/";
+/// The beginning of a key's end for an export that a damaged study prevents.
+const DAMAGED: &str = "damaged.";
 
 uuid_ids! {
     /// One export of a search.
@@ -64,7 +69,50 @@ impl StudyFilter {
     }
 }
 
-/// The key of an export's object: `exports/{project}/{search}/{export}.{ending}`, with the ending of its format.
+/// The content of an export's object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExportContent {
+    /// The studies, in this format.
+    Studies(Format),
+    /// Nothing, because this study is damaged.
+    Damaged(StudyRef),
+}
+
+impl ExportContent {
+    /// Returns the media type of the object.
+    pub const fn media_type(&self) -> &'static str {
+        match self {
+            Self::Studies(format) => format.media_type(),
+            Self::Damaged(_) => "application/octet-stream",
+        }
+    }
+
+    /// Returns the content for the end of a key, see [`ExportKey`]; `None` for other text.
+    fn read(ending: &str) -> Option<Self> {
+        let Some(study) = ending.strip_prefix(DAMAGED) else {
+            return Format::ALL.into_iter().find(|format| format.ending() == ending).map(Self::Studies);
+        };
+        let mut parts = study.split('.');
+        let mut id = || parts.next().and_then(|id| Uuid::parse_str(id).ok());
+        let (search_id, file_id) = (SearchId::from_uuid(id()?), FileId::from_uuid(id()?));
+        let record = parts.next()?.parse().ok()?;
+        Some(Self::Damaged(StudyRef { search_id, file_id, record }))
+    }
+}
+
+impl fmt::Display for ExportContent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Studies(format) => f.write_str(format.ending()),
+            Self::Damaged(StudyRef { search_id, file_id, record }) => {
+                write!(f, "{DAMAGED}{search_id}.{file_id}.{record}")
+            }
+        }
+    }
+}
+
+/// The key of an export's object: `exports/{project}/{search}/{export}.{ending}`, with the ending of its format or
+/// `damaged.{search}.{file}.{record}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExportKey {
     /// The review.
@@ -73,11 +121,21 @@ pub struct ExportKey {
     pub search: SearchId,
     /// The export.
     pub export: ExportId,
-    /// The format.
-    pub format: Format,
+    /// The content.
+    pub content: ExportContent,
 }
 
 impl ExportKey {
+    /// Returns the content of an export's object with this key; `None` for the key of another export.
+    pub fn content(
+        project: ProjectId,
+        search: SearchId,
+        export: ExportId,
+        key: &str,
+    ) -> Option<ExportContent> {
+        ExportContent::read(key.strip_prefix(&Self::beginning(project, search, export))?)
+    }
+
     /// Returns the key prefix of all exports of a search.
     pub fn folder(project: ProjectId, search: SearchId) -> String {
         format!("{PREFIX}{project}/{search}/")
@@ -92,7 +150,7 @@ impl ExportKey {
 impl fmt::Display for ExportKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let beginning = Self::beginning(self.project, self.search, self.export);
-        write!(f, "{beginning}{}", self.format.ending())
+        write!(f, "{beginning}{}", self.content)
     }
 }
 
@@ -156,6 +214,25 @@ mod tests {
     use uuid::Builder;
 
     use super::*;
+
+    #[test]
+    fn content_is_read_from_key() {
+        let (project, search) =
+            (ProjectId::from_uuid(Uuid::from_u128(1)), SearchId::from_uuid(Uuid::from_u128(2)));
+        let export = ExportId::from_uuid(Uuid::from_u128(3));
+        let file_id = FileId::from_uuid(Uuid::from_u128(4));
+        let damaged = ExportContent::Damaged(StudyRef { search_id: search, file_id, record: 17 });
+        for content in Format::ALL.map(ExportContent::Studies).into_iter().chain([damaged]) {
+            let key = ExportKey { project, search, export, content }.to_string();
+            let read = ExportKey::content(project, search, export, &key);
+            assert_eq!(read, Some(content), "{key}");
+        }
+        let folder = ExportKey::folder(project, search);
+        for end in ["", "ris2", "damaged.", "damaged.x.y.1", &format!("damaged.{search}.{search}.x")] {
+            let key = format!("{folder}{export}.{end}");
+            assert_eq!(ExportKey::content(project, search, export, &key), None, "{key}");
+        }
+    }
 
     #[test]
     fn non_ascii_file_name_is_encoded() {

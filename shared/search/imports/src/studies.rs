@@ -295,14 +295,7 @@ pub struct DamagedRecord {
 impl DamagedRecord {
     /// Returns the damaged record that an error is about, or `None` for another error.
     pub fn of(error: &StoreError) -> Option<&Self> {
-        let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
-        while let Some(cause) = next {
-            if let Some(damaged) = cause.downcast_ref::<Self>() {
-                return Some(damaged);
-            }
-            next = cause.source();
-        }
-        None
+        messages::store::cause(error)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use imports::exports::ExportContent;
 use imports::messages::{MakeExport, SearchToExport};
 use imports::{ExportId, ExportKey, ExportLink, FileId, Job, ParseCommand, ProjectId, SearchId};
 use messages::StoreError;
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use writers::Format;
 
 use crate::content;
-use crate::exported_studies::{ExportOptions, FileToExport};
+use crate::exported_studies::{DamagedStudy, ExportOptions, FileToExport};
 use crate::selection::StudySelection;
 use crate::tries::MAX_TRIES;
 use crate::{Error, FilesToExport, ProjectAccess, SearchService};
@@ -51,6 +52,8 @@ pub enum ExportState {
     Ready(ExportLink),
     /// It was requested and is not ready.
     Awaited,
+    /// It cannot be created.
+    Failed(DamagedStudy),
     /// It was never requested, could not be created, or has expired.
     Unknown,
 }
@@ -195,18 +198,31 @@ impl SearchService {
         let project = job.project_id;
         // Only the key of an export contains its format.
         let found = self.bucket.find(&ExportKey::beginning(project, search, export)).await?;
-        let keys = Format::ALL.map(|format| ExportKey { project, search, export, format });
-        let is_found = |key: &ExportKey| found.iter().any(|object| object.key == key.to_string());
-        let link = match keys.into_iter().find(is_found) {
-            Some(key) => {
-                let name = export_file(&[review.as_deref()], key.format);
-                self.exports.link(&key, &name, LINK_VALID_FOR).await?
+        let mut damaged = None;
+        for object in found {
+            match ExportKey::content(project, search, export, &object.key) {
+                // A repeated command finds the study intact after a restore.
+                Some(content @ ExportContent::Studies(format)) => {
+                    let name = export_file(&[review.as_deref()], format);
+                    let key = ExportKey { project, search, export, content };
+                    if let Some(link) = self.exports.link(&key, &name, LINK_VALID_FOR).await? {
+                        return Ok(Some(ExportState::Ready(link)));
+                    }
+                }
+                Some(ExportContent::Damaged(study)) => damaged = Some(study),
+                None => {}
             }
-            None => None,
-        };
-        let otherwise =
-            if export.is_awaited(self.host().now()) { ExportState::Awaited } else { ExportState::Unknown };
-        Ok(Some(link.map_or(otherwise, ExportState::Ready)))
+        }
+        Ok(Some(match damaged {
+            Some(study) => {
+                let files = self.studies.parsed(study.search_id).await?;
+                let file = files.into_iter().find(|file| file.file_id == study.file_id);
+                let file = file.map_or_else(|| study.file_id.to_string(), |file| file.name);
+                ExportState::Failed(DamagedStudy { study, file })
+            }
+            None if export.is_awaited(self.host().now()) => ExportState::Awaited,
+            None => ExportState::Unknown,
+        }))
     }
 
     /// Returns the database and platform of each file of these searches, for the formats that state them.

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use futures::stream::{self, Stream};
 use imports::{
-    Duplicate, FileId, FileRef, Jobs, ParsedFile, ReadStudies, Readable, SearchId, Study, readable,
+    DamagedRecord, Duplicate, FileId, FileRef, Jobs, ParsedFile, ReadStudies, Readable, SearchId, Study,
+    StudyRef, readable,
 };
 use messages::StoreError;
-use messages::store::chain;
+use messages::store::{cause, chain};
 use writers::{Format, Source, Writer};
 
 use crate::selection::{ReadLimit, StudySelection, select};
@@ -54,7 +55,24 @@ pub struct Studies {
     merging: Option<DuplicateMerger>,
 }
 
-/// A study that cannot be read.
+/// The error of an export that a damaged study ends.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("record {} of {file:?} is damaged; restore a backup, or delete its import and upload its files again", study.record)]
+pub struct DamagedStudy {
+    /// The study.
+    pub study: StudyRef,
+    /// The name of its file.
+    pub file: String,
+}
+
+impl DamagedStudy {
+    /// Returns the damaged study that an error is about, or `None` for another error.
+    pub fn of(error: &StoreError) -> Option<&Self> {
+        cause(error)
+    }
+}
+
+/// A study that is not part of an export, because it cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedStudy {
     /// The name of its file.
@@ -99,7 +117,8 @@ impl Studies {
             let Readable { items: mut studies, damaged, last } = match &self.skipped {
                 Some(_) => readable(self.after, READ_STUDIES, |study: &Study| study.record, read).await?,
                 None => {
-                    let items = read(self.after, READ_STUDIES).await?;
+                    let items =
+                        read(self.after, READ_STUDIES).await.map_err(|error| named(error, file_of, file))?;
                     let last = items.last().map(|study| study.record);
                     Readable { items, damaged: None, last }
                 }
@@ -129,6 +148,18 @@ impl Studies {
         }
         Ok(None)
     }
+}
+
+/// Adds the damaged study that an error is about.
+fn named(error: StoreError, of: FileRef, file: &ParsedFile) -> StoreError {
+    let Some(damaged) = DamagedRecord::of(&error) else { return error };
+    tracing::error!(error = chain(&error), "a stored study is damaged");
+    let FileRef { search_id, file_id } = of;
+    let study = StudyRef { search_id, file_id, record: damaged.record };
+    StoreError::unusable(
+        format!("exporting file {}", file.file_id),
+        DamagedStudy { study, file: file.name.clone() },
+    )
 }
 
 /// Returns a study in the form that the writers take.

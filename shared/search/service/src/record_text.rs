@@ -2,11 +2,12 @@
 
 use std::future::poll_fn;
 use std::ops::Range;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use futures::future::{Either, select};
-use futures::lock::MutexGuard;
+use futures::lock::OwnedMutexGuard;
 use imports::{ContentsError, ParsedFile, Part, PartBytes};
 use jiff::{SignedDuration, Timestamp};
 use messages::StoreError;
@@ -65,10 +66,10 @@ pub struct Around {
 /// The maximum number of bytes that are read to find the text before the first record.
 const MAX_BEFORE: usize = 1 << 20;
 
-/// A request's turn to unpack; it ends when this is dropped.
-struct Turn<'a> {
+/// A request's turn to read the text of a record; it ends when this is dropped.
+pub struct Turn {
     /// `None` if nothing has to be unpacked.
-    unpacking: Option<(MutexGuard<'a, ()>, Timestamp)>,
+    unpacking: Option<(OwnedMutexGuard<()>, Timestamp)>,
 }
 
 /// Yields to the other tasks of the thread once.
@@ -97,12 +98,13 @@ fn still<T>(found: Result<T, ContentsError>) -> Result<Result<T, FileReplaced>, 
 }
 
 impl SearchService {
-    /// Waits for the turn of a request that reads a part of a packed file; returns `None` if that takes too long.
-    async fn turn(&self, part: Option<&Part>) -> Option<Turn<'_>> {
-        if part.is_none() {
+    /// Waits for the turn of a request that reads the text of a record of a file; returns `None` if others take too
+    /// long.
+    pub async fn turn(&self, file: &ParsedFile, record: u64) -> Option<Turn> {
+        if Part::of(&file.parts, record).is_none() {
             return Some(Turn { unpacking: None });
         }
-        match select(self.unpacking.lock(), self.host().sleep(MAX_WAIT)).await {
+        match select(Arc::clone(&self.unpacking).lock_owned(), self.host().sleep(MAX_WAIT)).await {
             Either::Left((guard, _)) => {
                 let until = self.host().now().saturating_add(MAX_UNPACK_TIME).unwrap_or(Timestamp::MAX);
                 Some(Turn { unpacking: Some((guard, until)) })
@@ -112,7 +114,7 @@ impl SearchService {
     }
 
     /// Returns `true` if a request may continue unpacking. Yields to other tasks first.
-    async fn may_continue(&self, turn: &Turn<'_>) -> bool {
+    async fn may_continue(&self, turn: &Turn) -> bool {
         let Some((_, until)) = &turn.unpacking else { return true };
         pause().await;
         !self.host().is_past(Some(*until))
@@ -129,17 +131,19 @@ impl SearchService {
         Ok(still(opened)?.unwrap_or(None))
     }
 
-    /// Returns the text around the records of a file, or of the part that contains this record. Returns `None` if the
-    /// file does not exist any more, or if more precedes its first record than can be shown.
+    /// Returns the text around the records of a file, or of the part that contains this record. `turn` is that of
+    /// [`SearchService::turn`]. Returns `None` without a turn, if the file does not exist any more, or if more precedes
+    /// its first record than can be shown.
     pub async fn around(
         &self,
         file: &ParsedFile,
         encoding: &str,
         record: u64,
+        turn: Option<Turn>,
     ) -> Result<Option<Around>, StoreError> {
         let part = Part::of(&file.parts, record);
         let encoding = part.map_or(encoding, |part| &part.encoding);
-        let Some(turn) = self.turn(part).await else { return Ok(None) };
+        let Some(turn) = turn else { return Ok(None) };
         let Some(mut pieces) = self.open_part(file, part, 0).await? else { return Ok(None) };
         let limits = Limits { max_file_bytes: u64::MAX, max_records: u64::MAX, ..Limits::default() };
         let (mut cutting, mut before, mut read) = (RecordExtractor::new(limits, []), Vec::new(), 0);
@@ -169,12 +173,14 @@ impl SearchService {
         Ok(Some(Around { before, between, after }))
     }
 
-    /// Returns the text of a record, decoded with the encoding in which it was read.
+    /// Returns the text of a record, decoded with the encoding in which it was read. `turn` is that of
+    /// [`SearchService::turn`].
     pub async fn raw(
         &self,
         file: &ParsedFile,
         encoding: &str,
         RecordBytes { record, bytes }: RecordBytes,
+        turn: Option<Turn>,
     ) -> Result<Raw, StoreError> {
         let Some(Range { start, end }) = bytes else {
             return Ok(Raw::Missing("an earlier version stored the study without its position in the file"));
@@ -188,7 +194,7 @@ impl SearchService {
         if start == end {
             return Ok(Raw::Text { text: String::new(), truncated: false });
         }
-        let Some(turn) = self.turn(part).await else { return Ok(Raw::Missing(BUSY)) };
+        let Some(turn) = turn else { return Ok(Raw::Missing(BUSY)) };
         let Some(mut pieces) = self.open_part(file, part, start).await? else {
             return Ok(Raw::Missing("the uploaded file is gone"));
         };

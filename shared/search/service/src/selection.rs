@@ -1,7 +1,7 @@
 //! The studies that a list or an export selects.
 
 use imports::words::{DamagedPart, END};
-use imports::{FileRef, ReadStudies, Selection, Study, StudyFilter, Tier, WordQuery};
+use imports::{DamagedRecord, FileRef, ReadStudies, Selection, Study, StudyFilter, Tier, WordQuery};
 use messages::StoreError;
 
 /// The minimum number of studies that are read at a time if most of them may be filtered out.
@@ -41,19 +41,35 @@ pub struct ReadLimit {
 /// If the file is indexed, the read takes about the same time for any number of studies that do not match.
 ///
 /// # Errors
-/// Returns an error if the store is unavailable, or a study cannot be read.
+/// Returns an error if the store is unavailable, or one of the first `limit` studies cannot be read.
 pub async fn select(
     stored: &dyn ReadStudies,
     file: FileRef,
     selection: &StudySelection,
+    limit: ReadLimit,
+) -> Result<Vec<Study>, StoreError> {
+    match read(stored, file, selection, limit, READ_STUDIES).await {
+        Err(error) if DamagedRecord::of(&error).is_some_and(|damaged| damaged.before >= limit.limit) => {
+            read(stored, file, selection, limit, 0).await
+        }
+        read => read,
+    }
+}
+
+/// Reads at least `least` studies if most of them may be filtered out.
+async fn read(
+    stored: &dyn ReadStudies,
+    file: FileRef,
+    selection: &StudySelection,
     ReadLimit { mut after, limit, bytes }: ReadLimit,
+    least: usize,
 ) -> Result<Vec<Study>, StoreError> {
     let FileRef { search_id: search, file_id } = file;
     let is_filtered = selection.text.is_some() || selection.which == StudyFilter::Unique;
     let marked = (selection.which == StudyFilter::Duplicates).then_some(Tier::Likely);
     if let Some(query) = &selection.text {
         let is_exact = query.is_exact() && selection.which == StudyFilter::All;
-        let limit = if is_exact { limit } else { limit.max(READ_STUDIES) };
+        let limit = if is_exact { limit } else { limit.max(least) };
         let buckets = query.buckets();
         while let Some(part) = stored.words(search, file_id, after, &buckets).await? {
             let mut records = match query.candidates(&part) {
@@ -73,6 +89,6 @@ pub async fn select(
         }
     }
     // If most studies are filtered out, more have to be read than are requested.
-    let limit = if is_filtered { limit.max(READ_STUDIES) } else { limit };
+    let limit = if is_filtered { limit.max(least) } else { limit };
     stored.select(search, file_id, Selection { marked, after, limit, bytes }).await
 }

@@ -76,7 +76,7 @@ impl Uploads {
     async fn put(&self, key: &ExportKey, bytes: Vec<u8>) -> Result<u64, StoreError> {
         let size = bytes.len() as u64;
         let request = self.client.put_object().bucket(&self.bucket).key(key.to_string());
-        let request = request.content_type(key.format.media_type()).body(ByteStream::from(bytes));
+        let request = request.content_type(key.content.media_type()).body(ByteStream::from(bytes));
         request
             .send()
             .await
@@ -87,7 +87,7 @@ impl Uploads {
     async fn begin(&self, key: &ExportKey) -> Result<String, StoreError> {
         let doing = format!("beginning to store {key}");
         let request = self.client.create_multipart_upload().bucket(&self.bucket).key(key.to_string());
-        let begun = request.content_type(key.format.media_type()).send().await;
+        let begun = request.content_type(key.content.media_type()).send().await;
         let begun = begun.map_err(|error| failed(&*doing, &resource(&self.bucket), &error))?;
         let unnamed = || StoreError::unusable(&*doing, "the answer names no upload");
         begun.upload_id.ok_or_else(unnamed)
