@@ -376,7 +376,8 @@ async fn failure_of_undeclared_queue_is_refused_alone() {
     let begun = failures.retry(all(), "Ann").await.unwrap();
     run_to_the_end(&world).await;
     let ended = operation(&world, &begun).await;
-    assert!(matches!(ended.phase, Step::Done { .. }), "{ended:?}");
+    let Step::Stopped { why, .. } = &ended.phase else { panic!("{ended:?}") };
+    assert_eq!(why, "1 of 3 cannot be retried; see their reasons");
     assert_eq!((ended.retried, ended.refused), (2, 1));
     let [left] = <[_; 1]>::try_from(of(&world, FailureStatus::Open).await).unwrap();
     assert!(left.reason.contains("this version has no queue earlier; install"), "{}", left.reason);
