@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use messages::{Message, Outgoing, PartitionKey, SendError, SendMessages};
 use saga::{Control, Engine, System};
 use serde_json::{Value, json};
-use simulation::{Access, CheckResult, Invariant, Mode, Rest, Rng, Scene, Violation, Workload};
+use simulation::{Access, Call, CheckResult, Invariant, Mode, Rest, Rng, Scene, Violation, Workload};
 
 use crate::shop::{Shop, partition};
 use crate::{Order, OrderEvent, Orders, SYSTEM, Step, WAREHOUSE_FAULTS};
@@ -71,6 +71,10 @@ impl Workload for Customers {
 
     fn defects(&self) -> &'static [(&'static str, &'static [Mode])] {
         &[(DROPS_DEAD_LETTERS, &Mode::ALL), (REPORTS_WITHOUT_TOKEN, &[Mode::Ledger])]
+    }
+
+    fn unused(&self) -> &'static [Call] {
+        &[]
     }
 
     fn client(&self, engine: Engine, access: Access<CustomerKnowledge>, rng: Rng) -> BoxFuture<'static, ()> {

@@ -62,9 +62,9 @@ pub trait Workload: Clone + Send + Sync + 'static {
         &[]
     }
 
-    /// The engine's calls that it never makes.
+    /// The engine's calls that it never makes. By default, its sagas write no records with [`saga::Advance::write`].
     fn unused(&self) -> &'static [Call] {
-        &[]
+        &[Call::RECORDS_ADVANCE]
     }
 
     /// The calls of its own ports that delay a worker in some schedules, so that others overtake it.

@@ -246,7 +246,7 @@ impl Workload for Questions {
     }
 
     fn unused(&self) -> &'static [Call] {
-        &[Call::VIEWS_READ]
+        &[Call::VIEWS_READ, Call::RECORDS_ADVANCE]
     }
 
     fn changed(&self, change: &Change<'_, Question>) -> CheckResult {

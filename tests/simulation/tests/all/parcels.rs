@@ -328,7 +328,7 @@ impl Workload for Shipments {
     }
 
     fn unused(&self) -> &'static [Call] {
-        &[Call::VIEWS_READ, Call::RECORDS_READ]
+        &[Call::VIEWS_READ, Call::RECORDS_READ, Call::RECORDS_ADVANCE]
     }
 
     fn client(&self, engine: Engine, access: Access<()>, mut rng: Rng) -> BoxFuture<'static, ()> {
