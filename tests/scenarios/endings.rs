@@ -229,7 +229,7 @@ async fn large_file_is_deleted_in_several_invocations() {
 /// Each invocation lasts one second, which is enough for half of a file. A deletion that did not recognise the deleted
 /// files would take longer in each invocation, and never end.
 #[tokio::test]
-async fn search_with_many_files_is_deleted_in_several_invocations() {
+async fn deletion_of_many_files_takes_several_invocations() {
     let world = World::new();
     let announced = world.announce(&["a.ris", "b.ris", "c.ris"]).await;
     let search = announced.search_id;

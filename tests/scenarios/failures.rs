@@ -157,7 +157,7 @@ async fn event_of_forgetful_partition_is_not_retried() {
 /// The worker was killed after it had stored the end of the search and before it removed the event's token, and the
 /// ledger was unavailable for all redeliveries. After the document has expired, the event would begin the search again.
 #[tokio::test]
-async fn event_of_expired_search_is_not_retried_while_its_token_remains() {
+async fn remaining_token_refuses_retry_of_expired_search() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
@@ -341,7 +341,7 @@ async fn dead_letter_junk(world: &World, body: &str) {
 
 /// The store refuses one failure of a batch permanently. The others are recorded, and the dead letter stays.
 #[tokio::test]
-async fn failure_that_cannot_be_recorded_does_not_affect_others() {
+async fn unrecordable_failure_does_not_affect_others() {
     let world = World::new();
     dead_letter_junk(&world, "junk").await;
     gather(&world).await;

@@ -95,7 +95,7 @@ async fn damaged_and_sound(world: &World) -> [SearchId; 2] {
 
 /// No retry can read the document, so the operation continues with the other failures.
 #[tokio::test]
-async fn failure_that_cannot_be_retried_does_not_stop_others() {
+async fn refused_failure_does_not_stop_others() {
     let world = World::new();
     let [damaged, sound] = damaged_and_sound(&world).await;
     let begun = world.functions.failures.retry(Retry { per_second: 1, ..all() }, "Ann").await.unwrap();

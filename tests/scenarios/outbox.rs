@@ -260,7 +260,7 @@ async fn overdue_commit_is_refused_and_sends_nothing() {
 
 /// DynamoDB could not write the view with all of its copies in one transaction.
 #[tokio::test]
-async fn commit_with_view_in_too_many_lists_stores_nothing() {
+async fn view_in_too_many_lists_stores_nothing() {
     let world = World::new();
     let ports = ports(&world);
     let mut session = session(&world, &ports, &Options::default());
@@ -418,7 +418,7 @@ fn dispatch_with(world: &World, send: Arc<dyn SendMessages>) -> DispatchOutbox {
 /// The function would be stopped before it settles the entries that a slow queue has taken, and the oldest entries
 /// would be sent again by every sweep.
 #[tokio::test]
-async fn slow_sweep_settles_what_it_sent_and_gives_rest_back() {
+async fn slow_sweep_settles_sent_and_releases_rest() {
     let world = World::new();
     left_messages(&world, 60).await;
     let slow = dispatch_with(&world, Arc::new(SlowCalls(world.host.clone(), Duration::from_secs(10))));
@@ -435,7 +435,7 @@ async fn slow_sweep_settles_what_it_sent_and_gives_rest_back() {
 }
 
 #[tokio::test]
-async fn slow_sweep_without_deadline_sends_nothing_that_another_took_over() {
+async fn slow_sweep_skips_entries_taken_over() {
     let world = World::new();
     let ids = left_messages(&world, 120).await;
     let other = world.functions.dispatch_outbox.clone();
@@ -448,7 +448,7 @@ async fn slow_sweep_without_deadline_sends_nothing_that_another_took_over() {
 }
 
 #[tokio::test]
-async fn control_message_waits_for_next_invocation_if_deadline_is_near() {
+async fn control_message_near_deadline_is_retried() {
     let world = World::new();
     left_messages(&world, 1).await;
     let received = world.take(&CONTROL).await;
@@ -720,7 +720,7 @@ async fn requeue_late(
 }
 
 #[tokio::test]
-async fn late_claim_of_requeue_leaves_no_token_to_ended_search() {
+async fn late_requeue_leaves_no_token_after_end() {
     for (item, claims) in CLAIMS {
         for nth in 1..=claims {
             let (world, search, expected) = requeue_late(item, nth, |_| ConcurrentChange::SearchEnds).await;
@@ -731,7 +731,7 @@ async fn late_claim_of_requeue_leaves_no_token_to_ended_search() {
 }
 
 #[tokio::test]
-async fn late_claim_of_requeue_does_not_disturb_other_operator() {
+async fn late_requeue_does_not_disturb_other_operator() {
     for (item, claims) in CLAIMS {
         for nth in 1..=claims {
             let other = |entry: &Entry| ConcurrentChange::OtherRequeue(entry.clone());

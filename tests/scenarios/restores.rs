@@ -410,7 +410,7 @@ async fn unrecorded_repair_is_not_repeated() {
 
 /// If the ledger was not restored, it may show that the key was used for a repair that is lost.
 #[tokio::test]
-async fn keyed_repair_repeated_after_restore_is_announced_or_unknown() {
+async fn lost_keyed_repair_is_announced_or_unknown() {
     for is_handled in [false, true] {
         let world = World::new();
         let announced = world.announce(&["a.ris", "b.ris"]).await;
@@ -546,7 +546,7 @@ async fn marks_follow_decisions_after_restore() {
 
 /// An action without an entry in the audit log is worse than an entry without an action.
 #[tokio::test]
-async fn comparison_after_restore_is_recorded_before_it_is_requested() {
+async fn audit_entry_precedes_comparison_after_restore() {
     let world = World::new();
     let imports = [imported(&world).await, imported(&world).await];
     let studies = imports.map(|AnnouncedSearch { search_id, files }| {
@@ -665,7 +665,7 @@ async fn keyed_request_repeated_after_restore_is_imported_once() {
 /// under the ids of the files of the second one, and their notifications are in a queue or have been handled. A restore
 /// of the database alone leaves a ledger that shows that the key was used.
 #[tokio::test]
-async fn other_request_under_key_of_undone_import_reads_its_own_files() {
+async fn request_reusing_undone_key_reads_own_files() {
     const OTHER: &str = "TY  - JOUR\nTI  - Third\nDO  - 10.5555/third\nER  - \n";
     for (undone_files, files, what, is_notified) in [
         (1, 1, What::Both, true),
@@ -874,7 +874,7 @@ async fn search_without_view_is_settled_after_restore() {
 
 /// The backup is older than the lifetime of an ended document, and was made before the worker had written the last view.
 #[tokio::test]
-async fn search_that_ended_long_before_its_restore_is_not_announced_again() {
+async fn search_ended_before_restore_is_not_reannounced() {
     for what in [What::Database, What::Both] {
         let world = World::new();
         let announced = commanded(&world).await;

@@ -76,7 +76,7 @@ fn generated_template_has_no_findings(#[case] parameters: &[(&str, &str)]) {
 }
 
 #[test]
-fn template_with_table_of_documents_does_not_mention_mongodb() {
+fn dynamodb_template_never_mentions_mongodb() {
     let text = generate(&SYSTEM, DocumentStore::Dynamodb);
     assert_eq!(findings(&text, &[]), []);
     let lower = text.to_lowercase();

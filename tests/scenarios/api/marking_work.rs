@@ -266,7 +266,7 @@ async fn deadline_interrupts_a_batch_of_comparisons() {
 /// Without the third record, the second one is likely a duplicate of the first one. With it, the second one is kept: it
 /// belongs to the third one, whose PubMed number differs from that of the first one.
 #[tokio::test]
-async fn late_mark_does_not_hide_study_that_belongs_to_newer_file() {
+async fn late_mark_does_not_override_newer_file() {
     let world = World::new();
     let record = |numbers: &str| {
         format!(

@@ -61,7 +61,7 @@ async fn set_source_stands_and_missing_source_is_detected() {
 
 /// A number of Web of Science shows where its own record was found. Other records of the file may contradict it.
 #[tokio::test]
-async fn number_of_first_record_is_compared_with_further_records() {
+async fn first_number_is_compared_with_further_records() {
     let world = World::new();
     let announced = world.announce(&["collection.ris", "all-databases.ris", "library.ris"]).await;
     let [medline, core] = ["AN  - MEDLINE:33333333", "AN  - WOS:000600000100001"];

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn event_goes_to_queue_of_saga_that_declares_it() {
+    fn event_goes_to_queue_of_its_saga() {
         let (queue, body) = body_of(&table(), &event("Closed", None)).unwrap();
         assert_eq!((queue, body.system.as_str(), body.version), (SAGA, "toy", 1));
         let (queue, _) = body_of(&table(), &event("Asked", None)).unwrap();

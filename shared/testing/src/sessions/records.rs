@@ -22,7 +22,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     abandoned_session_writes_no_record(ports).await?;
     repeated_commit_writes_no_second_record(ports).await?;
     repeated_commit_without_messages_overwrites_nothing(ports).await?;
-    repeated_commit_without_messages_is_not_refused_by_its_own_write(ports).await?;
+    repeated_commit_accepts_its_own_write(ports).await?;
     write_without_session_changes_a_record(ports).await?;
     record_of_instance_never_goes_back(ports).await?;
     concurrent_commits_store_one(ports).await?;
@@ -151,9 +151,7 @@ pub async fn repeated_commit_without_messages_overwrites_nothing(ports: &Ports<'
 }
 
 /// A caller that does not know the outcome may repeat the commit.
-pub async fn repeated_commit_without_messages_is_not_refused_by_its_own_write(
-    ports: &Ports<'_>,
-) -> CheckResult {
+pub async fn repeated_commit_accepts_its_own_write(ports: &Ports<'_>) -> CheckResult {
     let key = fresh(ports);
     let reads = vec![read(&key, 0)];
     let session = PreparedSession::with_records(ports, 0, reads, vec![write(&key, json!("once"))])?;

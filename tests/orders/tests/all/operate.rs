@@ -104,7 +104,7 @@ async fn late_reply_to_terminated_order_is_dropped() -> TestResult {
 
 /// The command is sent, because the order has decided it. The warehouse sees that no reply is expected.
 #[tokio::test]
-async fn command_of_terminated_order_is_sent_and_not_executed() -> TestResult {
+async fn command_of_terminated_order_is_not_executed() -> TestResult {
     let world = placed().await;
     world.shop.pay("4711", 100).await?;
     let batch = world.take(&SAGA).await;

@@ -41,7 +41,7 @@ fn assert_tiers(pairs: &[(Pair<'_>, Tier)]) {
 }
 
 #[test]
-fn companion_works_with_a_telling_word_are_not_grouped() {
+fn distinguishing_word_separates_companion_works() {
     let titles = |one: &str, other: &str| (format!("{ZINC};t={one}"), format!("t={other}"));
     for (one, other) in [
         titles(
@@ -112,7 +112,7 @@ fn companion_works_with_a_telling_word_are_not_grouped() {
 }
 
 #[test]
-fn abstracts_of_a_supplement_with_one_doi_are_not_grouped() {
+fn supplement_abstracts_sharing_doi_are_not_grouped() {
     let both = "a=Smith, J;y=2017;j=Diabetologia;v=60;d=10.1000/supplement";
     let one = "t=Glucagon secretion in adolescents after bariatric surgery";
     let other = "t=Glucagon response in adults after kidney transplantation";

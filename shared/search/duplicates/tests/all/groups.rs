@@ -131,7 +131,7 @@ fn same_doi_joins_abstract_and_article() {
 }
 
 #[test]
-fn retracted_article_joins_its_group_but_its_notice_does_not() {
+fn retracted_article_is_grouped_without_notice() {
     let place = zinc("y=2006;j=Acta Paediatrica;v=95;i=10;p=1175");
     let [retracted, notice] = ["RETRACTED", "Retraction"]
         .map(|label| format!("{place};t={label}: Oral zinc for the prevention of common colds in children"));

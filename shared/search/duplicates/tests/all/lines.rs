@@ -196,7 +196,7 @@ fn abstracts_on_one_page_are_possible(
 }
 
 #[test]
-fn titles_of_a_series_in_two_issues_are_no_match() {
+fn series_titles_of_different_issues_never_match() {
     let one = format!("{PLAIN};p=1-2;t=Highlights of March for clinicians");
     assert_comparison(&one, &format!("{one};i=11;t=Highlights of the April issue"), None);
 }

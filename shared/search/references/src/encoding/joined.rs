@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn other_width_is_found_in_chunks_of_any_size() {
+    fn other_width_is_found_in_any_chunks() {
         let ascii = "TY  - JOUR\nTI  - A trial of tests in a hospital\nAU  - Roe, Ann\nPY  - 2020\nER  - \n"
             .repeat(2);
         let chinese = "锌治疗感冒的随机对照试验".repeat(200);

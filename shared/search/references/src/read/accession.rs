@@ -590,7 +590,7 @@ mod tests {
     }
 
     #[test]
-    fn trials_are_found_in_keywords_and_behind_labels_in_abstracts() {
+    fn keywords_and_abstract_labels_give_trials() {
         let mut accessions = Accessions::default();
         accessions.keyword("ClinicalTrials.gov/NCT00000001");
         accessions.abstract_text("As in NCT00000003, we tried. TRIAL REGISTRATION: EudraCT 2004-001234-12.");

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn database_in_the_middle_begins_no_record_behind_a_type() {
+    fn database_after_type_begins_no_record() {
         let text = "DataType: 1\nTitle-题名: 一\nSrcDatabase-来源库: 期刊\nOrgan-机构: a\n\nDataType: 1\nTitle-题名: 二\n";
         assert_eq!(cut(&mut splitter(1000), text).len(), 2);
     }
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn number_on_its_own_line_belongs_to_its_record() {
+    fn number_line_belongs_to_following_record() {
         let text = "2019000001\n【タイトル】一\n【著者】a\n\n2019000002\n【タイトル】二\n";
         let records = ["2019000001\n【タイトル】一\n【著者】a", "2019000002\n【タイトル】二"];
         assert_eq!(cut(&mut splitter(1000), text), records);

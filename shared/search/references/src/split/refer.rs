@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn refer_type_behind_other_tags_belongs_to_open_record() {
+    fn late_refer_type_belongs_to_open_record() {
         let text =
             "%T a\n%0 Book\n%A b\n%0 Book\n%T c\n\n\n%T d\n%0 Book\n%D 2020\n\n%0 Serial\n%0 Audio\n%T e\n";
         let records =

@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn end_with_text_ends_record_before_blank_line_or_type() {
+    fn end_tag_with_text_ends_record() {
         let record = |end: &str| format!("TY  - A\nTI  - a\nAB  - b\n{end}");
         for end in ["ER  - x", "ER - x\nPR - y\nKW  - c\nER  -", "ER  - x\nc\nER  - d"] {
             for gap in ["\n", "\n\n", "\n\n1.\n"] {

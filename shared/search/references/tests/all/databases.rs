@@ -452,7 +452,7 @@ fn other_rdf_is_refused_with_advice() {
 }
 
 #[test]
-fn added_columns_beside_tags_of_web_of_science_are_read() {
+fn extra_web_of_science_columns_are_read() {
     let text = "PT,AU,TI,SO,PY,UT,Abstract,DOI,Decision\nJ,\"Roe, A\",Tests,J Tests,2020,WOS:000500000000001,We test.,\
         10.5555/t.1,\"in, maybe\"\n";
     let found = &references(text)[0];
@@ -645,7 +645,7 @@ fn trials_in_tables_are_read() {
 }
 
 #[test]
-fn date_of_the_issue_precedes_that_of_early_access() {
+fn issue_date_is_preferred_to_early_access() {
     let text = "FN Clarivate Analytics Web of Science\nVR 1.0\nPT J\nAU Roe, A\nTI Tests\nPD MAY 15\nPY 2021\nEA APR 2021\nER\n\nEF\n";
     assert_eq!(references(text)[0].date.as_deref(), Some("2021-05-15"));
     let json = r#"{"resultList":{"result":[{"pmid":"42","title":"Tests","authorString":"Roe A, Doe B, Test Study Group.",
@@ -718,7 +718,7 @@ fn json_with_other_names_is_read() {
 }
 
 #[test]
-fn values_that_pubmed_marks_as_wrong_are_not_used() {
+fn invalid_pubmed_values_are_ignored() {
     let text = "<PubmedArticleSet><PubmedArticle><MedlineCitation><PMID>30000001</PMID><Article><Journal><JournalIssue>\
         <PubDate><Year>2020</Year><Season>Spring</Season></PubDate></JournalIssue></Journal><ArticleTitle>Tests</ArticleTitle>\
         <ELocationID EIdType=\"doi\" ValidYN=\"N\">10.5555/b</ELocationID><ELocationID EIdType=\"doi\" ValidYN=\"Y\">10.5555/a</ELocationID>\
@@ -853,7 +853,7 @@ fn first_of_several_links_is_kept() {
 }
 
 #[test]
-fn numbers_of_articles_and_last_pages_in_tables_are_read() {
+fn article_numbers_and_last_pages_are_read() {
     let embase = "Title,Source,Source title,Volume,First Page\nTests,\
         Nature Communications (2024) 15:1 Article Number: 4063. Date of Publication: 1 Dec 2024,Nature Communications,15,\n";
     assert_eq!(references(embase)[0].pages.as_deref(), Some("4063"));
@@ -907,7 +907,7 @@ fn journals_of_ovid_are_read() {
 }
 
 #[test]
-fn work_before_its_issue_has_journal_and_date_on_ovid() {
+fn ovid_work_ahead_of_print_is_read() {
     let text = "<1>\nAuthor\n  Roe, Ann 1;  Doe, Bob MD, PhD *\nTitle\n  Tests\nSource\n  Journal of Tests. \nStatus\n  \
         Publish Ahead of Print, POST ACCEPTANCE, 30 November 2020\nAuthor Keywords\n  one;  two\nDocument Type\n  Review.\n\
         DOI Number\n  10.5555/a\n";
@@ -955,7 +955,7 @@ fn second_link_behind_first_is_separate() {
 }
 
 #[test]
-fn web_of_science_tags_name_columns_of_any_table() {
+fn wos_tags_name_columns_of_any_table() {
     let rows = "PT,AN,TI,AU,SO,VL,PS,BP,PD,PY,TN,UT\nJ,Z1,Tests,\"Roe, Ann; Doe, Bo\",J Tests,1,104-116,,2018/03/01,2018,Birds,ZOOREC:Z1\n\
         J,Z2,More,\"Roe, Ann\",J Tests,1,Article No.: 16,16,,2018,,ZOOREC:Z2\nJ,Z3,Most,\"Roe, Ann\",J Tests,1,Article No.: e7,,,2018,,ZOOREC:Z3\n";
     let tabs = rows

@@ -132,7 +132,7 @@ fn concatenated_files_keep_all_records() {
 }
 
 #[test]
-fn position_in_utf_16_is_that_of_a_whole_character() {
+fn utf16_position_never_splits_a_character() {
     let text = "\u{feff}TY  - JOUR\nTI  - a\nER  -\n<PubmedArticleSet><!-- é𝛼";
     let file: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let (outcomes, _) = read(&file).unwrap();

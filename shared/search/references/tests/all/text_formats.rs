@@ -215,7 +215,7 @@ fn jats_articles_are_read_without_their_text() {
 }
 
 #[test]
-fn pubmed_summaries_may_have_one_blank_line_between_them() {
+fn one_blank_line_separates_pubmed_summaries() {
     let text = "1: Roe A, Doe B, Test Study Group. First. J Tests. 2020 May\n15;1(2):3-9. PMID: 42.\n\n\
         2: Poe E. Second. J Tests. 2021;1:2. PMID: 43.\n";
     let found = references(text);
@@ -311,7 +311,7 @@ fn names_of_fields_may_contain_slash() {
 }
 
 #[test]
-fn wrapped_summary_and_marks_of_equal_contributors_are_read() {
+fn wrapped_summary_and_contributor_marks_are_read() {
     let text = "1: Roe AB, Doe C. Effects of tests. J Tests. 2020 May 1;12(3):123-129. doi:\n10.5555/a. PMID:\n30000001.\n";
     let found = &references(text)[0];
     assert_eq!((found.pmid.as_deref(), found.doi.as_deref()), (Some("30000001"), Some("10.5555/a")));
@@ -320,7 +320,7 @@ fn wrapped_summary_and_marks_of_equal_contributors_are_read() {
 }
 
 #[test]
-fn cited_identifiers_in_abstract_are_not_those_of_record() {
+fn identifiers_cited_in_abstract_are_ignored() {
     let text = "1. J Tests. 2021 Jul;27(7):1-9.\n\nTests.\n\nRoe A(1).\n\nAs before (PMID:22222222, doi:10.5555/b).\n\nPMID: 30000001\n";
     let found = &references(text)[0];
     assert_eq!((found.pmid.as_deref(), found.doi.as_deref()), (Some("30000001"), None));

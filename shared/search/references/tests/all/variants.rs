@@ -15,7 +15,7 @@ fn people(value: &str) -> Vec<String> {
 }
 
 #[test]
-fn lists_of_people_are_split_by_the_shape_of_names() {
+fn name_shapes_split_lists_of_people() {
     for (value, names) in [
         ("Roe, Ann|Doe, Bob", &["Roe, Ann", "Doe, Bob"][..]),
         ("Roe, Ann / Doe, Bob", &["Roe, Ann", "Doe, Bob"]),
@@ -112,7 +112,7 @@ fn affiliations_in_brackets_are_no_names() {
 }
 
 #[test]
-fn number_of_the_database_is_found_behind_that_of_proquest() {
+fn database_number_follows_proquest_number() {
     let found = with(&["AN  - 2389000001; 32000001", "DB  - MEDLINE®"]);
     assert_eq!(found.pmid.as_deref(), Some("32000001"));
     let found = with(&["AN  - 2389000000; 2020-12345-001", "DB  - APA PsycInfo®"]);
@@ -124,7 +124,7 @@ fn number_of_the_database_is_found_behind_that_of_proquest() {
 }
 
 #[test]
-fn row_in_quotation_marks_of_a_spreadsheet_is_read() {
+fn quoted_spreadsheet_row_is_read() {
     let table = "Title,Authors,Year\n\"Zinc: a trial,\"\"Roe A, Doe B\"\",2021\"\nIron,Poe C,2022\n";
     let found = references(table);
     assert_eq!((found.len(), found[0].title.as_str(), found[0].year), (2, "Zinc: a trial", Some(2021)));
@@ -243,7 +243,7 @@ fn texts_of_vip_are_read() {
 }
 
 #[test]
-fn people_and_numbers_in_lists_of_databases_are_read() {
+fn listed_people_and_trial_ids_are_read() {
     let europe_pmc = r#"{"resultList":{"result":[{"id":"PPR1","title":"Tests","authorList":{"author":[
         {"fullName":"Roe A","firstName":"Ann","lastName":"Roe"},{"collectiveName":"Test Study Group"},{"fullName":"Doe B"}]}}]}}"#;
     assert_eq!(references(europe_pmc)[0].authors, ["Roe, Ann", "Test Study Group", "Doe, B"]);
@@ -302,7 +302,7 @@ fn japanese_columns_are_found_in_iso_2022_jp() {
 }
 
 #[test]
-fn lists_of_semantic_scholar_in_pandas_notation_are_read() {
+fn lists_in_pandas_notation_are_read() {
     let table = "paperId,title,venue,year,authors,externalIds\n\
         abc,First,Lancet,2010,\"[{'authorId': '1', 'name': 'Ann Roe'}, {'authorId': '2', 'name': \"\"Pat O'Neil\"\"}]\",\
         \"{'DOI': '10.1016/x', 'PubMed': '21111111', 'PubMedCentral': '300', 'CorpusId': 7}\"\n";
@@ -626,7 +626,7 @@ fn labelled_text_of_endnote_is_read() {
 }
 
 #[test]
-fn labelled_text_of_endnote_is_a_part_of_merged_files() {
+fn merged_files_may_contain_labelled_text() {
     for (file, records) in [
         (format!("{RIS}\n{LABELLED}"), 4),
         (format!("{LABELLED}{RIS}"), 4),
@@ -663,7 +663,7 @@ fn cells_in_iso_2022_jp_have_line_breaks() {
 }
 
 #[test]
-fn syntax_is_not_found_in_letters_of_iso_2022_jp() {
+fn iso_2022_jp_letters_are_not_syntax() {
     // With an odd number of quotation marks, braces and angle brackets.
     let all: String = ('ぁ'..='ん').chain("飲絢唖".chars()).chain('ァ'..='ヶ').collect();
     for (text, records) in [
@@ -704,7 +704,7 @@ const TABLE: &str =
     "Title,Authors,Year,Abstract\nA trial,\"Roe, A\",2020,\"We\ntried.\"\nAnother,\"Doe, B\",2021,\n";
 
 #[test]
-fn blank_lines_and_blanks_between_all_lines_change_nothing() {
+fn blank_lines_and_trailing_blanks_change_nothing() {
     for text in [RIS, REFER, NBIB, TABLE, LABELLED] {
         let (found, _) = in_any_chunks(text.as_bytes());
         for line_end in ["\r\r\n", "\n\n", "  \n"] {
@@ -760,7 +760,7 @@ fn journal_code_of_ovid_is_not_an_issue() {
 }
 
 #[test]
-fn elements_of_crossref_and_web_pages_are_removed_from_values() {
+fn crossref_and_html_elements_are_removed() {
     let found = with(&[
         "AB  - <jats:title>Abstract</jats:title> <jats:sec><jats:title>Aim</jats:title> <jats:p>We test.</jats:p></jats:sec>",
         "DO  - <br />",
@@ -774,7 +774,7 @@ fn elements_of_crossref_and_web_pages_are_removed_from_values() {
 }
 
 #[test]
-fn labels_of_numbers_and_weights_of_keywords_are_removed() {
+fn number_labels_and_keyword_weights_are_removed() {
     let found = with(&["VL  - v. 40", "IS  - no. 2", "SP  - pp 278-98"]);
     assert_eq!((found.volume.as_deref(), found.issue.as_deref()), (Some("40"), Some("2")));
     assert_eq!(found.pages_normalized.as_deref(), Some("278-298"));
@@ -787,7 +787,7 @@ fn labels_of_numbers_and_weights_of_keywords_are_removed() {
 }
 
 #[test]
-fn rows_joined_by_an_unclosed_quotation_mark_are_separate() {
+fn unclosed_quotation_mark_joins_no_rows() {
     let titles = |rows: &str| {
         let text = format!("Key,Title,Abstract,Authors,Year\n0,First,\"a, b\",Roe A,2000\n{rows}");
         let of = |size| -> Vec<_> {

@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn collection_of_web_of_science_is_database_on_it() {
+    fn wos_collection_is_database_on_platform() {
         let wos = |database| is(Some(database), Some("Web of Science"));
         for (format, tag, number, expected) in [
             ("RIS", "AN", "WOS:000600000100001", is(Some("Web of Science"), None)),
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn number_of_embase_counts_only_in_its_own_exports() {
+    fn embase_number_counts_only_in_own_exports() {
         let number = |tag, number: &str| Reference {
             embase_id: Some("L2001234567".to_owned()),
             ..record(&[(tag, number)])

@@ -87,7 +87,7 @@ async fn limited(address: &str, limit: Duration, host: Arc<ManualHost>) -> Sqs {
 
 /// The outbox stops in time only if no call takes longer than the limit.
 #[tokio::test]
-async fn repeated_rounds_end_within_time_limit_of_one_call() {
+async fn repeated_rounds_end_within_call_limit() {
     let (host, limit) = (Arc::new(ManualHost::seeded(1)), Duration::from_secs(15));
     let clock = Arc::clone(&host);
     let server = ScriptedServer::start(move |_, body| {
@@ -105,7 +105,7 @@ async fn repeated_rounds_end_within_time_limit_of_one_call() {
 }
 
 #[tokio::test]
-async fn repeated_round_gets_only_the_time_that_is_left() {
+async fn repeated_round_gets_only_remaining_time() {
     let (host, limit) = (Arc::new(ManualHost::seeded(1)), Duration::from_secs(3_600));
     let clock = Arc::clone(&host);
     let server = ScriptedServer::start(move |_, body| {

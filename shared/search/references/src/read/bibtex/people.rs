@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_and_names_in_other_scripts_keep_their_order() {
+    fn group_and_non_latin_names_keep_order() {
         assert_eq!(split_names("山田 太郎 and 김 철수"), ["山田 太郎", "김 철수"]);
         assert_eq!(
             split_names("Roe J. and van der Doe A.B. and J. Farm"),
