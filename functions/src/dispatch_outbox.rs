@@ -18,17 +18,11 @@ pub static FUNCTION: Function<Ports> = Function::dispatch_outbox(&SENDS);
 pub const NAME: &str = FUNCTION.name;
 
 /// Returns the consumer that settles sessions and sweeps outboxes.
-///
-/// # Errors
-/// Returns an error if no database is configured.
 pub fn over(ports: &Ports) -> Result<DispatchOutbox, MissingSetting> {
     ports.engine.dispatch_outbox(NAME)
 }
 
 /// Returns the indexing of words, for which the schedule of this function leaves most of its time.
-///
-/// # Errors
-/// Returns an error if no database is configured.
 pub fn upkeep(ports: &Ports) -> Result<Arc<dyn Upkeep>, MissingSetting> {
     Ok(Arc::new(WordIndexing::over(ports)?))
 }

@@ -75,9 +75,6 @@ pub enum Error {
 
 impl NotifyUpload {
     /// Returns the function over these ports.
-    ///
-    /// # Errors
-    /// Returns an error if the uploaded files cannot be read.
     pub fn over(ports: &Ports) -> Result<Self, MissingSetting> {
         Ok(Self {
             objects: ports.objects.clone()?,

@@ -162,9 +162,6 @@ struct AlreadyInFlight;
 
 impl ParseReferences {
     /// Returns the handler over these ports.
-    ///
-    /// # Errors
-    /// Returns an error if a database or bucket is not configured.
     pub fn over(ports: &Ports) -> Result<Self, MissingSetting> {
         let study_stores = ports.study_stores()?;
         Ok(Self {

@@ -84,9 +84,6 @@ fn copy(mut file: File, max_bytes: u64) -> io::Result<u64> {
 }
 
 /// Deletes spool files in a data directory that no pending upload needs, because they were uploaded or never announced.
-///
-/// # Errors
-/// Returns an error if the store is unavailable or a file cannot be deleted.
 pub(crate) async fn tidy(store: &Store, dir: &Path) -> anyhow::Result<()> {
     let pending = store.pending_uploads().await?;
     let dir = dir.canonicalize()?;

@@ -217,9 +217,6 @@ where
     }
 
     /// Delivers messages until `done` resolves. The workers finish their work in progress.
-    ///
-    /// # Errors
-    /// Returns an error if a service is not configured.
     pub async fn run_until<T>(&self, done: impl Future<Output = T>) -> Result<T, MissingSetting> {
         let crashes = self.faults.crash.map(|seed| Arc::new(Crashes::new(seed)));
         tokio::pin!(done);

@@ -51,9 +51,6 @@ pub fn partition(name: &str) -> PartitionKey {
 
 impl Api {
     /// Creates the API over an engine.
-    ///
-    /// # Errors
-    /// Returns an error if a service is not configured.
     pub fn new(engine: &Engine) -> Result<Self, MissingSetting> {
         Ok(Self { entry: engine.entry_point("http")?, views: engine.views(Jobs)? })
     }

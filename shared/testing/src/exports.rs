@@ -15,9 +15,6 @@ use crate::{CheckResult, sample};
 #[async_trait]
 pub trait Download: Send + Sync {
     /// Returns the content at the link.
-    ///
-    /// # Errors
-    /// Returns an error if the link does not return it.
     async fn download(&self, url: &str) -> Result<Vec<u8>, Box<dyn std::error::Error + Send + Sync>>;
 }
 

@@ -15,9 +15,6 @@ pub async fn is_due<O: SweepOutbox + ?Sized>(
 }
 
 /// Claims the ready entries of a record.
-///
-/// # Errors
-/// Returns an error if the port fails, or an entry cannot be read.
 pub async fn claim<O: SweepOutbox + ?Sized>(
     outbox: &O,
     owner: Owner,

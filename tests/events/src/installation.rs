@@ -17,9 +17,6 @@ use tokio::process::Command;
 use crate::placed::{EventError, Place};
 
 /// Uploads a file to an embedded store unless it exists: several records of an event may refer to one file.
-///
-/// # Errors
-/// Returns an error if the store rejects it.
 pub async fn upload(store: &Store, form: &PresignedPost, file: &'static [u8]) -> Result<(), EventError> {
     match store.upload(form, file).await {
         Ok(_) | Err(UploadError::Used) => Ok(()),

@@ -44,9 +44,6 @@ where
 {
     /// Stores the files of an event, and grants the tokens of its messages and of the expected replies. Returns the
     /// event with the bucket and the file versions of this installation.
-    ///
-    /// # Errors
-    /// Returns an error if a service is unavailable, or does not take a file.
     pub async fn admit(&self, mut event: Value) -> Result<Value, EventError> {
         let mut stored = BTreeMap::new();
         self.admit_notifications(&mut event, &mut stored).await?;
@@ -192,9 +189,6 @@ where
     }
 
     /// Stores a file of two records under a key.
-    ///
-    /// # Errors
-    /// Returns an error if a service is unavailable, or does not take the file.
     pub async fn store(&self, key: &str) -> Result<(), EventError> {
         let metadata =
             UploadMetadata { search_name: "Gambling harms".to_owned(), expected_files: 2 }.to_map();

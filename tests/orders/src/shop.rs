@@ -56,9 +56,6 @@ pub fn partition(number: &str) -> PartitionKey {
 
 impl Shop {
     /// Creates the shop over an engine.
-    ///
-    /// # Errors
-    /// Returns an error if a service that it uses is not configured.
     pub fn over(engine: &Engine) -> Result<Self, MissingSetting> {
         Ok(Self { entry: engine.entry_point("shop")?, views: engine.views(Orders)? })
     }

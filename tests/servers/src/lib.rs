@@ -15,9 +15,6 @@ use futures::FutureExt;
 pub type TestResult = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 /// Runs a test, and always cleans up after it.
-///
-/// # Errors
-/// Returns an error if the test ends with one.
 pub async fn cleaned_up(
     test: impl Future<Output = TestResult>,
     clean: impl Future<Output = ()>,

@@ -160,25 +160,16 @@ pub trait Workload: Clone + Send + Sync + 'static {
     }
 
     /// Checks the invariants of each change of a document.
-    ///
-    /// # Errors
-    /// Returns an error if an invariant is violated.
     fn changed(&self, _change: &Change<'_, Self::Saga>) -> CheckResult {
         Ok(())
     }
 
     /// Checks the invariants of each committed session.
-    ///
-    /// # Errors
-    /// Returns an error if an invariant is violated.
     fn committed(&self, _session: &SessionRecord) -> CheckResult {
         Ok(())
     }
 
     /// Records a decision of a function.
-    ///
-    /// # Errors
-    /// Returns an error if the decision violates an invariant.
     fn observed(&self, _scene: &mut Scene<'_, Self::World>, _observation: &DecisionRecord) -> CheckResult {
         Ok(())
     }
@@ -195,9 +186,6 @@ pub trait Workload: Clone + Send + Sync + 'static {
     }
 
     /// Checks the invariants of the final state.
-    ///
-    /// # Errors
-    /// Returns an error if an invariant is violated.
     fn check(&self, _rest: &Rest<'_, Self>) -> CheckResult {
         Ok(())
     }

@@ -144,9 +144,6 @@ pub static SYSTEM: System<Ports> = System {
 };
 
 /// Returns the interface for clients.
-///
-/// # Errors
-/// Returns an error if a service is not configured.
 pub fn agency(engine: &Engine) -> Result<Client<TripRequest>, MissingSetting> {
     Client::new(engine, "agency", trips())
 }

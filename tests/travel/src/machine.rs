@@ -445,9 +445,6 @@ pub struct Desk {
 }
 
 /// Returns the interface for clients.
-///
-/// # Errors
-/// Returns an error if a service is not configured.
 pub fn agency(engine: &Engine) -> Result<Desk, MissingSetting> {
     Ok(Desk { entry: engine.entry_point("agency")?, views: engine.views(Trips)? })
 }

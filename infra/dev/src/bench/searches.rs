@@ -29,9 +29,6 @@ pub struct Search {
 
 impl Search {
     /// Creates a search whose tokens are in the ledger.
-    ///
-    /// # Errors
-    /// Returns an error if the ledger is unavailable or a message cannot be encoded.
     pub async fn begin(host: &Arc<dyn Host>, ledger: &dyn GrantTokens) -> anyhow::Result<Self> {
         let id = SearchId::from_uuid(host.fresh_id());
         let now = host.now();
@@ -77,9 +74,6 @@ fn saved(project_id: ProjectId, search: SearchId, file: &ManifestFile) -> Search
 }
 
 /// Returns the reply of `parse-references` to a command. The same command gets the same reply.
-///
-/// # Errors
-/// Returns an error if the reply cannot be encoded.
 pub fn reply(command: &Message, parse: &StartParsing, now: Timestamp) -> Result<Message, EncodeError> {
     let counts = Counts {
         format: "RIS".to_owned(),

@@ -11,9 +11,6 @@ use local::output;
 use crate::args::CheckTemplate;
 
 /// Checks the templates for each environment, and prints the findings.
-///
-/// # Errors
-/// Returns an error if a file cannot be read.
 pub(crate) fn run(args: &CheckTemplate) -> anyhow::Result<bool> {
     let read = |path| Source::read(&text(path)?).with_context(|| format!("reading {}", path.display()));
     let sources: Vec<Source> = args.templates.iter().map(|path| read(path)).collect::<Result<_, _>>()?;

@@ -47,9 +47,6 @@ struct LimitValues {
 }
 
 /// Reads the file of an environment.
-///
-/// # Errors
-/// Returns an error if the text is invalid.
 pub fn read(text: &str) -> Result<Environment, ConfigError> {
     let file: File = toml::from_str(text)?;
     let values = file.parameters.into_iter().map(|(name, value)| {

@@ -79,9 +79,6 @@ impl AccessPolicy {
     }
 
     /// Checks a request that reached this machine at the address `local`.
-    ///
-    /// # Errors
-    /// Returns the reason if the request is denied.
     pub fn admit(&self, request: &Parts, local: IpAddr) -> Result<(), AccessDenied> {
         let authority = authority(request)?;
         if !self.is_same_origin(authority.host(), local) {

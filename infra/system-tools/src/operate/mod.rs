@@ -104,9 +104,6 @@ impl Command {
 }
 
 /// Performs a command. Returns `true` on success, and for `health` if no problem needs an operator.
-///
-/// # Errors
-/// Returns an error if the system cannot be opened, or the command is refused or fails.
 pub async fn run<P>(system: &'static System<P>, args: &Args) -> anyhow::Result<bool> {
     if let Command::Events = args.command {
         return instances::events(system, args.json);

@@ -44,9 +44,6 @@ pub struct Args {
 
 /// Prints a template for the functions of a system, or the findings about an existing one. Returns `false` if there are
 /// findings.
-///
-/// # Errors
-/// Returns an error if the template cannot be read.
 pub fn run<P>(system: &System<P>, args: &Args) -> anyhow::Result<bool> {
     let Some(path) = &args.check else {
         output::block(&generate(system, args.store))?;

@@ -82,7 +82,7 @@ impl Entities {
     /// it repeats the same token.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable. The call may be repeated; it then issues another token.
     pub async fn issue(&self, entity: PartitionKey) -> Result<Token, StoreError> {
         let token = Token::minted_at_entry(entity, self.host.random_id());
         self.tokens.grant(entity, std::slice::from_ref(&token), self.host.now()).await?;

@@ -43,13 +43,13 @@ pub trait ProcessedMessages: Send + Sync {
     /// because a store may delete expired entries late.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable; a retry may succeed.
     async fn is_remembered(&self, key: &str, now: Timestamp) -> Result<bool, StoreError>;
 
     /// Inserts `key` until `expires_at`. Inserting it again only changes the expiry.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable; the call may be repeated.
     async fn remember(&self, key: &str, expires_at: Timestamp) -> Result<(), StoreError>;
 }
 

@@ -76,7 +76,7 @@ impl HandlerResult {
     /// saga rejects the reply.
     ///
     /// # Errors
-    /// Returns an error if the reply cannot be encoded.
+    /// Returns an error if the reply cannot be represented in JSON; a retry does not help.
     pub fn reply<P: Payload>(self, reply: &P) -> Result<Self, HandlerError> {
         let index = self.replies.len();
         self.reply_as(index, reply)
@@ -86,7 +86,7 @@ impl HandlerResult {
     /// and the index. Handlers that may both answer one command use different indexes; the token admits only one reply.
     ///
     /// # Errors
-    /// Returns an error if the reply cannot be encoded.
+    /// Returns an error if the reply cannot be represented in JSON; a retry does not help.
     pub fn reply_as<P: Payload>(mut self, index: usize, reply: &P) -> Result<Self, HandlerError> {
         self.replies.push(Reply { index, queue: P::QUEUE, body: reply.body()? });
         Ok(self)
@@ -134,7 +134,8 @@ pub trait Handler: Send + Sync + 'static {
     /// Executes the command. `reporter` logs decisions about it. The handler starts no new step after `deadline`.
     ///
     /// # Errors
-    /// Returns an error if the command was not completed.
+    /// Returns an error if the command was not completed. The variant decides whether the command is redelivered or
+    /// dead-lettered.
     async fn handle(
         &self,
         asked: &CommandMessage<Self::Command>,

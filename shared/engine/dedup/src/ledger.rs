@@ -183,7 +183,7 @@ impl Release {
 /// Claims a partition, and again if the answer contains another fence. Returns the last claim and its answer.
 ///
 /// # Errors
-/// Returns an error if the store is unavailable.
+/// Returns an error if the store is unavailable. The claim may have been granted; its lease then expires by itself.
 pub async fn ask(ledger: &dyn ClaimPartition, claim: Claim) -> Result<(Claim, Admission), StoreError> {
     ask_with(ledger, claim, Claim::at).await
 }
@@ -233,7 +233,7 @@ pub trait GrantTokens: Send + Sync {
     /// again, a copy that arrives after the partition was claimed adds nothing, because its tokens may have been used.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable; the call may be repeated.
     async fn grant(
         &self,
         partition: PartitionKey,
@@ -245,7 +245,7 @@ pub trait GrantTokens: Send + Sync {
     /// tokens. Returns `true` if all of the tokens are present.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable; the call may be repeated.
     async fn begin(
         &self,
         partition: PartitionKey,
@@ -260,7 +260,7 @@ pub trait CheckTokens: Send + Sync {
     /// Returns `true` if the partition admits a message with this token at `now`. The read is strongly consistent.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable; a retry may succeed.
     async fn is_granted(
         &self,
         partition: PartitionKey,

@@ -184,7 +184,8 @@ pub trait ReceiveMessages: Send + Sync {
     /// Receives up to `max` visible messages, and hides each for `visibility`.
     ///
     /// # Errors
-    /// Returns an error if the queue is unavailable.
+    /// Returns an error if the queue is unavailable. Messages that it has hidden become visible again after
+    /// `visibility`.
     async fn receive(
         &self,
         queue: &Queue,

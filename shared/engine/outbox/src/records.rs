@@ -77,7 +77,7 @@ pub trait ReadRecords: Send + Sync {
     /// Returns a record as the latest commit left it.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable; a retry may succeed.
     async fn record(&self, key: &Key) -> Result<Option<Record>, StoreError>;
 }
 

@@ -150,13 +150,13 @@ pub trait SettleSessions: Send + Sync {
     /// Returns the status of a session.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable; a retry may succeed.
     async fn find(&self, session: SessionId) -> Result<SessionStatus, StoreError>;
 
     /// Abandons a session unless it was committed: later commits are refused. Returns the status after the call.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable; the call may be repeated.
     async fn abandon(&self, session: SessionId, now: Timestamp) -> Result<SessionStatus, StoreError>;
 }
 
@@ -237,7 +237,7 @@ impl<'a> Session<'a> {
     /// session changes the record in between.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable; a retry may succeed.
     pub async fn read(&mut self, key: Key) -> Result<Option<Record>, StoreError> {
         let found = self.ports.records.record(&key).await?;
         let revision = found.as_ref().map_or(0, |record| record.revision);

@@ -59,7 +59,7 @@ pub trait SweepOutbox: Send + Sync {
     /// Returns up to `limit` records with a ready entry, the longest waiting first. Served by an index.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable; a retry may succeed.
     async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Result<Owner, Unreadable>>, StoreError>;
 
     /// Claims all ready entries of these records until `until`, each record in an atomic conditional write. Returns
@@ -107,26 +107,26 @@ pub trait InspectOutbox: SweepOutbox {
     /// Returns up to `limit` records with entries, in the order of their ids, after a record id. Served by an index.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable; a retry may succeed.
     async fn pending(&self, after: Option<&str>, limit: usize) -> Result<Vec<OutboxRecord>, StoreError>;
 
     /// Like [`InspectOutbox::pending`], with only the exhausted entries, unreadable ones included. Served by an index
     /// of such records.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable; a retry may succeed.
     async fn poisoned(&self, after: Option<&str>, limit: usize) -> Result<Vec<OutboxRecord>, StoreError>;
 
     /// Returns the entries of one record, unreadable ones included; none if the record does not exist. Reads only this
     /// record.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable; a retry may succeed.
     async fn entries_of(&self, owner: Owner) -> Result<Vec<EntryResult>, StoreError>;
 
     /// Returns the store's query plan of [`SweepOutbox::due`], in a format of the store, with the name of the index.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable; a retry may succeed.
     async fn plan(&self) -> Result<String, StoreError>;
 }

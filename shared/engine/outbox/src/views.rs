@@ -161,7 +161,7 @@ pub trait WriteViews: Send + Sync {
     /// Stores each view unless the stored one has the same or a later revision. Idempotent.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable; the call may be repeated.
     async fn write(&self, views: &[View]) -> Result<(), StoreError>;
 }
 
@@ -235,7 +235,8 @@ pub trait ReadViews: Send + Sync {
     /// Returns the view of a partition.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable or holds a value that is not a view.
+    /// Returns an error if the store is unavailable or holds a value that is not a view. A retry helps only in the
+    /// first case.
     async fn view(&self, partition: PartitionKey) -> Result<Option<View>, StoreError>;
 
     /// Returns the views that have not ended, the oldest first.
@@ -310,7 +311,7 @@ pub trait ReadViews: Send + Sync {
     /// Returns the number of views that belong to a list and have not ended, up to `limit`.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable; a retry may succeed.
     async fn count_unfinished_of(&self, list: Uuid, limit: usize) -> Result<usize, StoreError>;
 
     /// Returns up to `limit` views that belong to a list and have not ended, in no particular order.
@@ -342,7 +343,7 @@ pub trait ReadViews: Send + Sync {
     /// Returns the largest [`ViewPosition::at`] of a list; 0 if it has no writes.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable; a retry may succeed.
     async fn last_written(&self, list: Uuid) -> Result<u64, StoreError>;
 
     /// Returns the number up to which the writes are complete for a reader that has seen the write `at`. A write with a

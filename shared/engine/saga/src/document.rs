@@ -256,7 +256,7 @@ pub trait ReadDocuments: Send + Sync {
     /// saga document is a separate error.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable; a retry may succeed.
     async fn load(&self, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<LoadResult>, StoreError>;
 
     /// Returns the latest document of one partition: it includes every write that was confirmed before the call. This
@@ -267,7 +267,7 @@ pub trait ReadDocuments: Send + Sync {
     /// of any partition.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable; a retry may succeed.
     async fn reach_latest_data(&self, partition: PartitionKey, now: Timestamp) -> Result<(), StoreError> {
         match self.load_latest(partition, now).await {
             Err(error) if error.is_retryable() => Err(error),

@@ -396,7 +396,7 @@ impl OpenSession<'_> {
     /// changes the record in between.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable; a retry may succeed.
     pub async fn read(&mut self, key: Key) -> Result<Option<Record>, StoreError> {
         self.session.read(key).await
     }

@@ -46,7 +46,8 @@ pub trait KeepHistory: Send + Sync {
     /// unless they were made earlier.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable or holds a value that is not an observation.
+    /// Returns an error if the store is unavailable or holds a value that is not an observation. A retry helps only in
+    /// the first case.
     async fn history(
         &self,
         partition: Option<PartitionKey>,

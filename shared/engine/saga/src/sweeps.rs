@@ -25,7 +25,7 @@ impl SweepHeartbeat {
     /// Records that a sweep has completed, unless the last minute is recorded already.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable; the call may be repeated.
     pub async fn note(&self) -> Result<(), StoreError> {
         let now = self.host.now();
         // A clock that was ahead may have stored a time in the future.
@@ -38,7 +38,7 @@ impl SweepHeartbeat {
     /// Returns the time of the last completed sweep, to the minute; `None` before the first one.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable; a retry may succeed.
     pub async fn last(&self) -> Result<Option<Timestamp>, StoreError> {
         let noted = self.records.record(&key()).await?;
         Ok(noted.and_then(|record| record.body.as_str()?.parse().ok()))

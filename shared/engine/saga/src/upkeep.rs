@@ -10,6 +10,6 @@ pub trait Upkeep: Send + Sync {
     /// Does the next step, which takes at most a few seconds. Returns `false` if nothing is left.
     ///
     /// # Errors
-    /// Returns an error if a store is unavailable.
+    /// Returns an error if a store is unavailable; the program then repeats the step on its schedule.
     async fn step(&self) -> Result<bool, StoreError>;
 }

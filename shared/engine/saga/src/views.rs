@@ -31,7 +31,8 @@ impl<S: Saga> Views<S> {
     /// Returns the view of a partition; `None` if it was removed.
     ///
     /// # Errors
-    /// Returns an error if a store is unavailable or holds a value that this version cannot read.
+    /// Returns an error if a store is unavailable or holds a value that this version cannot read. A retry helps only in
+    /// the first case.
     pub async fn view(&self, partition: PartitionKey) -> Result<Option<View>, StoreError> {
         let (written, mut shown) =
             try_join(self.written.view(partition), self.shown(std::slice::from_ref(&partition))).await?;
@@ -121,7 +122,7 @@ impl<S: Saga> Views<S> {
     /// Returns the current version of each of these views, in order.
     ///
     /// # Errors
-    /// Returns an error if a store is unavailable.
+    /// Returns an error if a store is unavailable; a retry may succeed.
     pub async fn refresh(&self, written: Vec<View>) -> Result<Vec<View>, StoreError> {
         let partitions: Vec<PartitionKey> = written.iter().map(|view| view.partition).collect();
         let mut shown = self.shown(&partitions).await?;

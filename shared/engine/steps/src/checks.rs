@@ -33,9 +33,6 @@ pub fn may_wait<I>(run: &Run<I>) -> bool {
 }
 
 /// Checks that no signal is lost because it has overtaken the start.
-///
-/// # Errors
-/// Returns the violation.
 pub fn observed(record: &DecisionRecord) -> CheckResult {
     let is_lost = record.verdict == Verdict::Ignored && record.state.as_deref() == Some("new");
     match is_lost {
@@ -45,9 +42,6 @@ pub fn observed(record: &DecisionRecord) -> CheckResult {
 }
 
 /// Checks that the list allows a change of a run.
-///
-/// # Errors
-/// Returns the violation.
 pub fn changed<I, S>(machine: &StepMachine<I>, change: &Change<'_, S>) -> CheckResult
 where
     I: StepSaga,
@@ -135,9 +129,6 @@ fn follows(was: Option<&StepState>, is: Option<&StepState>) -> bool {
 /// Checks a run at rest: it has ended, and exactly the steps that it remembers as completed and not undone are in
 /// effect in the other systems. `performed` are the steps in effect, and `visible` those whose effect the workload
 /// knows.
-///
-/// # Errors
-/// Returns the violation.
 pub fn at_rest<I, W>(
     rest: &Rest<'_, W>,
     machine: &StepMachine<I>,

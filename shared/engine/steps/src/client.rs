@@ -60,9 +60,6 @@ pub enum ClientError {
 
 impl<I: StepSaga> Client<I> {
     /// Creates the client of a state machine, on behalf of a function.
-    ///
-    /// # Errors
-    /// Returns an error if a service that it uses is not configured.
     pub fn new(
         engine: &Engine,
         function: &'static str,

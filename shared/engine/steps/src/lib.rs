@@ -139,9 +139,6 @@ pub trait StepSaga: Serialize + DeserializeOwned + Clone + Debug + PartialEq + S
 }
 
 /// Returns the consumer of an activity's queue. Its replies go to the saga of `I`.
-///
-/// # Errors
-/// Returns an error if a service that it uses is not configured.
 pub fn worker<I: StepSaga, A: Activity>(
     engine: &Engine,
     function: &'static str,

@@ -129,9 +129,6 @@ fn settings(config: &Config, address: &str) -> Settings {
 }
 
 /// Connects to the database.
-///
-/// # Errors
-/// Returns an error if the database is not configured or unavailable.
 pub async fn database(config: &Config, sdk: &SdkConfig) -> Result<Mongo, OpenError> {
     Ok(Mongo::connect(&settings(config, address(config, sdk).await?.expose())).await?)
 }

@@ -35,9 +35,6 @@ pub enum ScheduleError {
 
 impl ScheduledWork {
     /// Returns the scheduled work of a function.
-    ///
-    /// # Errors
-    /// Returns an error if a service that it uses is not configured.
     pub fn of<P>(
         engine: &Engine,
         system: &System<P>,

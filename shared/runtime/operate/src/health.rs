@@ -180,9 +180,6 @@ fn checked() -> Key {
 
 impl Health {
     /// Returns the checks over an engine. Services that are not configured are not reported.
-    ///
-    /// # Errors
-    /// Returns an error if no database is configured.
     pub fn over(engine: &Engine) -> Result<Self, MissingSetting> {
         Ok(Self {
             stores: engine.stores()?.clone(),

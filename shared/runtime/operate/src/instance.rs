@@ -71,9 +71,6 @@ pub enum ReadFailure {
 }
 
 /// Returns an instance of any saga; `None` if it has no document.
-///
-/// # Errors
-/// Returns an error if the database is not configured or unavailable, or the document cannot be read.
 pub async fn instance(
     engine: &Engine,
     partition: PartitionKey,
@@ -87,9 +84,6 @@ pub async fn instance(
 }
 
 /// Returns an instance of any saga without its history; `None` if it has no document.
-///
-/// # Errors
-/// As [`instance()`].
 pub async fn stored(
     engine: &Engine,
     partition: PartitionKey,
@@ -124,9 +118,6 @@ pub struct InstanceFilter {
 
 /// Returns up to `limit` instances as their views were last written, after a cursor or from the beginning. Their
 /// documents may be newer. A page may be short although another one follows; see [`outbox::ReadViews::matching`].
-///
-/// # Errors
-/// Returns an error if no database is configured or it is unavailable.
 pub async fn list(
     engine: &Engine,
     filter: &InstanceFilter,

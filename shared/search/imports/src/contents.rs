@@ -62,9 +62,6 @@ pub struct Inside<'a> {
 impl Contents {
     /// Returns the contents of a file that begins with `start`, which has at least [`archives::MAGIC_BYTES`] bytes if
     /// the file does; `None` if the file is not packed. `max_unpacked` limits the number of unpacked bytes.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable or the file is rejected.
     pub async fn of(
         objects: &dyn ReadObject,
         object: &ObjectRef,
@@ -109,9 +106,6 @@ impl Contents {
 
     /// Returns the unpacked bytes of the entry at this index of [`Contents::inside`], from byte `from` on; `None` if
     /// the entry has no bytes, such as a chart.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable or the file is rejected.
     pub async fn open(
         &self,
         objects: &dyn ReadObject,
@@ -236,9 +230,6 @@ impl PartBytes {
 
     /// Returns the next bytes, or `None` at the end. Like [`UnpackedPart::next`], it may return no bytes even if more
     /// follow.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable or the file is rejected.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, ContentsError> {
         match self {
             Self::Plain(stream) => Ok(stream.try_next().await?),
@@ -283,9 +274,6 @@ impl UnpackedPart {
     /// Returns the next bytes, or `None` at the end. It may return no bytes even if more follow: the work of one call
     /// is bounded, so that the caller can check its deadline, also while the bytes before the requested ones are
     /// unpacked.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable or the file is rejected.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, ContentsError> {
         let Some(mut bytes) = self.unpack().await? else { return Ok(None) };
         let skipped = usize::try_from(self.skip).unwrap_or(usize::MAX).min(bytes.len());

@@ -198,9 +198,6 @@ pub trait KeepExports: Send + Sync {
     async fn keep(&self, key: &ExportKey, pieces: Pieces<'_>) -> Result<u64, StoreError>;
 
     /// Returns a link that downloads an object under this file name, or `None` if the object does not exist.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable or the link cannot be signed.
     async fn link(
         &self,
         key: &ExportKey,

@@ -86,8 +86,5 @@ pub struct PresignedPost {
 #[async_trait]
 pub trait PresignUpload: Send + Sync {
     /// Returns the form for a grant.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable or the grant cannot be signed.
     async fn presign(&self, grant: &UploadGrant) -> Result<PresignedPost, StoreError>;
 }

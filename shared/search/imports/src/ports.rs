@@ -189,17 +189,11 @@ impl Settings {
 
 impl Ports {
     /// Returns the application's stores.
-    ///
-    /// # Errors
-    /// Returns an error if no database is configured.
     pub fn study_stores(&self) -> Result<&StudyStores, MissingSetting> {
         self.study_stores.as_ref().map_err(Clone::clone)
     }
 
     /// Returns the queries of import jobs.
-    ///
-    /// # Errors
-    /// Returns an error if no database is configured.
     pub fn jobs(&self) -> Result<Jobs, MissingSetting> {
         let progress = Arc::clone(&self.study_stores()?.read_progress);
         Ok(Jobs { views: self.engine.views(self.saga())?, progress })

@@ -34,9 +34,6 @@ pub async fn is_deleted(
 }
 
 /// Returns whether the stored records of a file are deleted. A deletion that is repeated ignores such files.
-///
-/// # Errors
-/// Returns an error if a store is unavailable.
 pub async fn is_file_deleted(attempts: &dyn ParseAttempts, of: FileRef) -> Result<bool, StoreError> {
     let place = attempts.place(of.search_id, of.file_id).await?;
     Ok(matches!(place, Some(ReadingStatus::Refused { compared: ALL, .. })))

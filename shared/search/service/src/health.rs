@@ -87,9 +87,6 @@ pub struct Report {
 
 impl Health {
     /// Returns the checks over these ports. Services that are not configured are not reported.
-    ///
-    /// # Errors
-    /// Returns an error if no database is configured.
     pub fn over(ports: &Ports, system: &'static System<Ports>) -> Result<Self, MissingSetting> {
         Ok(Self {
             engine: health::Health::over(&ports.engine)?,

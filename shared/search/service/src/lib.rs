@@ -116,9 +116,6 @@ pub struct SearchService {
 
 impl SearchService {
     /// Returns the use cases over these ports of an application.
-    ///
-    /// # Errors
-    /// Returns an error if a service that they use is not configured.
     pub fn over(ports: &Ports, system: &'static System<Ports>) -> Result<Self, MissingSetting> {
         Ok(Self {
             entry: ports.engine.entry_point(NAME)?,

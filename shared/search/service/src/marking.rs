@@ -125,9 +125,6 @@ pub struct DuplicateMarking {
 
 impl DuplicateMarking {
     /// Returns the marking over these ports of an application.
-    ///
-    /// # Errors
-    /// Returns an error if no database is configured.
     pub fn over(ports: &Ports) -> Result<Self, MissingSetting> {
         let stores = ports.study_stores()?;
         Ok(Self {

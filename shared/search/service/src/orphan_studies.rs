@@ -63,9 +63,6 @@ pub struct OrphanStudies {
 
 impl OrphanStudies {
     /// Creates the check for an operator, whose name appears in the audit log.
-    ///
-    /// # Errors
-    /// Returns an error if a required service is not configured.
     pub fn over(ports: &Ports, system: &'static System<Ports>, by: String) -> Result<Self, MissingSetting> {
         let stores = ports.study_stores()?;
         Ok(Self {

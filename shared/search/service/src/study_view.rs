@@ -276,17 +276,11 @@ impl StudyView {
 }
 
 /// Returns a study as a line of an export in JSON Lines.
-///
-/// # Errors
-/// Returns an error if the study cannot be serialized.
 pub fn study_line(file: &ParsedFile, study: Study) -> Result<Box<RawValue>, StoreError> {
     to_json(&StudyView::of(file.position, study).within(&file.parts))
 }
 
 /// Serializes a value that an answer or an export shows.
-///
-/// # Errors
-/// Returns an error if the value cannot be serialized.
 pub fn to_json(value: &impl Serialize) -> Result<Box<RawValue>, StoreError> {
     to_raw_value(value).map_err(|error| StoreError::unusable("serializing a record", error))
 }

@@ -30,9 +30,6 @@ pub struct WordIndexing {
 
 impl WordIndexing {
     /// Returns the indexing over these ports of an application.
-    ///
-    /// # Errors
-    /// Returns an error if no database is configured.
     pub fn over(ports: &Ports) -> Result<Self, MissingSetting> {
         let stores = ports.study_stores()?;
         let (stored, index) = (Arc::clone(&stores.read_studies), Arc::clone(&stores.index_words));

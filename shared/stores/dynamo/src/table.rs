@@ -148,9 +148,6 @@ impl Dynamo {
     }
 
     /// Deletes the table if it exists.
-    ///
-    /// # Errors
-    /// Returns an error if the table cannot be deleted.
     pub async fn delete_table(&self) -> Result<(), StoreError> {
         let doing = format!("deleting table {}", self.settings.table);
         let request = self.client.delete_table().table_name(&self.settings.table);

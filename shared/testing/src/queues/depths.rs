@@ -16,9 +16,6 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
 }
 
 /// Visible messages, messages in flight, and delayed messages. The age is that of an existing message.
-///
-/// # Errors
-/// Returns an error if a port fails, or the counts of a queue stay wrong.
 pub async fn messages_are_counted_by_state(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     until(ports, Depth::default()).await?;

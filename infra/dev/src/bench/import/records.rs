@@ -64,9 +64,6 @@ const WORDS: [&str; 40] = [
 ];
 
 /// Writes records of a RIS file. Returns the number of bytes.
-///
-/// # Errors
-/// Returns an error if they cannot be written.
 pub fn write(to: &mut impl Write, records: Range<u64>) -> std::io::Result<u64> {
     let (mut text, mut bytes) = (String::new(), 0);
     for n in records {

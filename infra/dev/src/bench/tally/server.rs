@@ -43,9 +43,6 @@ pub struct Options {
 }
 
 /// Serves until a client posts to `/stop`. Calls `listening` with the address.
-///
-/// # Errors
-/// Returns an error if the stores or the port cannot be opened.
 pub async fn serve(
     dir: &Folder,
     options: Options,

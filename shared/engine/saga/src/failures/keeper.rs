@@ -93,7 +93,8 @@ impl Failures {
     /// Collects failures for an operator, who can handle the others if one of them cannot be recorded. The log names it.
     ///
     /// # Errors
-    /// Returns an error if a store or queue is unavailable.
+    /// Returns an error if a store or queue is unavailable. The call may be repeated: a dead letter stays in its queue
+    /// until it is recorded.
     pub async fn collect_for_operator(&self) -> Result<(), StoreError> {
         match self.collect(None).await {
             Err(error) if error.is_retryable() => Err(error),
@@ -195,7 +196,7 @@ impl Failures {
     /// Returns how often a failure was retried. This marks reports whose source has no marker.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable; a retry may succeed.
     pub async fn retried(&self, failure: FailureId) -> Result<u32, StoreError> {
         Ok(self.known(failure).await?.map_or(0, |known| known.retried))
     }

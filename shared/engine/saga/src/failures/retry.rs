@@ -570,7 +570,7 @@ impl Failures {
     /// Records an operator's action in the audit log.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable. A repeated call may record the action twice.
     pub async fn record_action(
         &self,
         by: &str,

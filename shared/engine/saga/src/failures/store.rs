@@ -28,7 +28,8 @@ pub trait KeepFailures: Send + Sync {
     /// Returns these failures, in order; `None` for each that does not exist.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable or holds a value that is not a failure.
+    /// Returns an error if the store is unavailable or holds a value that is not a failure. A retry helps only in the
+    /// first case.
     async fn failures(&self, ids: &[FailureId]) -> Result<Vec<Option<Failure>>, StoreError>;
 
     /// Makes each change whose condition holds. Returns whether each was made, in order.
@@ -42,7 +43,7 @@ pub trait KeepFailures: Send + Sync {
     /// fewer than `limit` failures.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable; a retry may succeed.
     async fn select(
         &self,
         selection: &Selection,
@@ -54,13 +55,14 @@ pub trait KeepFailures: Send + Sync {
     /// include values that are not failures.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable; a retry may succeed.
     async fn groups(&self, selection: &Selection) -> Result<Vec<CauseGroup>, StoreError>;
 
     /// Returns an operation.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable or holds a value that is not an operation.
+    /// Returns an error if the store is unavailable or holds a value that is not an operation. A retry helps only in
+    /// the first case.
     async fn operation(&self, id: OperationId) -> Result<Option<Operation>, StoreError>;
 
     /// Returns up to `limit` operations, the latest first.
@@ -85,12 +87,13 @@ pub trait KeepFailures: Send + Sync {
     /// Stores an audit entry.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable.
+    /// Returns an error if the store is unavailable. A repeated call may store the entry twice.
     async fn note(&self, act: &AuditEntry) -> Result<(), StoreError>;
 
     /// Returns the latest `limit` audit entries, the latest first.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable or holds a value that is not an audit entry.
+    /// Returns an error if the store is unavailable or holds a value that is not an audit entry. A retry helps only in
+    /// the first case.
     async fn acts(&self, limit: usize) -> Result<Vec<AuditEntry>, StoreError>;
 }

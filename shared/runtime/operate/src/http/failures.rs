@@ -208,9 +208,6 @@ pub async fn page<V>(
 }
 
 /// Returns the causes of the failures of a selection, most frequent first.
-///
-/// # Errors
-/// Returns the problem of an unavailable store.
 pub async fn causes(failures: &Failures, selection: &Selection) -> Result<FailureCauseList, Problem> {
     let groups = failures.store.groups(selection).await?;
     Ok(FailureCauseList { items: groups.into_iter().map(FailureCauseView::from).collect(), next: None })

@@ -94,9 +94,6 @@ pub struct OperatorApi {
 impl OperatorApi {
     /// Returns the functions over an engine. `program` is the command line that shows and retries failures, such as
     /// `orders-tools operate`; the health report names it.
-    ///
-    /// # Errors
-    /// Returns an error if a service that they use is not configured.
     pub fn over<P>(
         engine: Engine,
         system: &'static System<P>,

@@ -125,9 +125,6 @@ impl WordQuery {
     }
 
     /// Returns the records of a part that may match, in order. The part needs only the buckets of the query.
-    ///
-    /// # Errors
-    /// Returns an error if the part is damaged.
     pub fn candidates(&self, part: &WordPart) -> Result<Vec<u64>, DamagedPart> {
         if self.phrases.is_empty() {
             return Ok(Vec::new());

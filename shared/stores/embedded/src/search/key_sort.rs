@@ -73,9 +73,6 @@ impl KeySorter {
     }
 
     /// Writes the keys in memory to the temporary file. `create` creates it.
-    ///
-    /// # Errors
-    /// Returns an error if the file cannot be created or written.
     pub(crate) fn spill(&mut self, create: impl FnOnce() -> Result<File>) -> Result<()> {
         let (file, parts) = match &mut self.spilled {
             Some(spilled) => spilled,
@@ -95,9 +92,6 @@ impl KeySorter {
     }
 
     /// Returns all keys in order.
-    ///
-    /// # Errors
-    /// Returns an error if the temporary file cannot be read.
     pub(crate) fn merge(mut self) -> Result<SortedKeys> {
         self.entries.sort_unstable();
         let (file, parts) = self.spilled.map_or((None, Vec::new()), |(file, parts)| (Some(file), parts));
@@ -136,9 +130,6 @@ impl SortedKeys {
     }
 
     /// Removes and returns the next keys.
-    ///
-    /// # Errors
-    /// Returns an error if the temporary file cannot be read.
     pub(crate) fn take(&mut self, max: usize) -> Result<Vec<KeyEntry>> {
         let mut taken = Vec::new();
         while taken.len() < max
