@@ -108,9 +108,9 @@ async fn retried_dead_letter_takes_effect_unchanged() {
     assert!(retried.expires_at.is_some());
     world.run().await;
     assert_eq!(world.job(search).await.state, JobState::Completed);
-    let acts = failures.store.acts(10).await.unwrap();
-    assert_eq!((acts[0].by.as_str(), acts[0].did.as_str()), ("Ann", "began a retry"));
-    assert_eq!(acts[0].to, begun.id.to_string());
+    let entries = failures.store.audit_entries(10).await.unwrap();
+    assert_eq!((entries[0].by.as_str(), entries[0].did.as_str()), ("Ann", "began a retry"));
+    assert_eq!(entries[0].to, begun.id.to_string());
 }
 
 /// The ledger item has expired together with its tokens, and a later event has removed the id of the message from the

@@ -520,14 +520,14 @@ async fn invalid_requests_change_nothing() {
     let refused = failures.archive(&[id], "  ", "Ann").await.unwrap_err().to_string();
     assert!(refused.contains("reason"), "{refused}");
     assert_eq!(of(&world, FailureStatus::Open).await.len(), 1);
-    assert!(failures.store.acts(10).await.unwrap().is_empty(), "nothing was done");
+    assert!(failures.store.audit_entries(10).await.unwrap().is_empty(), "nothing was done");
     failures.archive(&[id], "known", "Ann").await.unwrap();
     let archived = of(&world, FailureStatus::Archived).await.remove(0);
     assert_eq!(archived.state, State::Archived { why: "known".to_owned() });
     failures.delete(&[id], "not needed", "Ann").await.unwrap();
     assert!(matches!(failures.delete(&[id], "again", "Ann").await, Err(RequestRefusal::Unknown(_))));
-    let acts = failures.store.acts(10).await.unwrap();
-    assert_eq!(acts.iter().map(|act| act.did.as_str()).collect::<Vec<_>>(), ["deleted", "archived"]);
+    let entries = failures.store.audit_entries(10).await.unwrap();
+    assert_eq!(entries.iter().map(|entry| entry.did.as_str()).collect::<Vec<_>>(), ["deleted", "archived"]);
 }
 
 /// An outbox that cannot be read does not keep the failures that a stopped operation has claimed.

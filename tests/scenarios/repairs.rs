@@ -193,7 +193,7 @@ async fn corrected_record_is_counted_once() {
     world.run().await;
     let unread = shown(&world, search.search_id, "/quarantine/0-2").await;
     assert_eq!(unread["around"], json!({ "before": "", "between": "\n\n", "after": "" }));
-    let mended = unread["raw"].as_str().unwrap().replace("\u{1}\u{1}\u{1}\u{1}\u{1}", "no more");
+    let corrected = unread["raw"].as_str().unwrap().replace("\u{1}\u{1}\u{1}\u{1}\u{1}", "no more");
     let file = search.files[0].file_id;
     let asked =
         |records: &[u64]| of(&[FileRepair { records: records.iter().copied().collect(), ..replaced(file) }]);
@@ -203,8 +203,8 @@ async fn corrected_record_is_counted_once() {
     }
     let repair = repaired(&world, search.search_id, &asked(&[2])).await;
     let told = refused(&world, search.search_id, &asked(&[2])).await;
-    assert_eq!(told, Refusal::Files(vec![(0, FileRefusal::IsMended(2, repair.search_id))]));
-    world.upload(&repair, 0, &mended).await;
+    assert_eq!(told, Refusal::Files(vec![(0, FileRefusal::IsCorrected(2, repair.search_id))]));
+    world.upload(&repair, 0, &corrected).await;
     world.run().await;
     let listed = shown(&world, search.search_id, "/quarantine").await;
     assert_eq!(listed["items"][0]["mended_by"], json!(repair.search_id));
@@ -367,10 +367,10 @@ async fn surrounding_text_completes_corrected_record() {
         let unread = shown(&world, search.search_id, "/quarantine/0-2").await;
         let text = |value: &Value| value.as_str().unwrap_or_else(|| panic!("{name}: {unread}")).to_owned();
         let [before, after] = ["before", "after"].map(|side| text(&unread["around"][side]));
-        let mended = text(&unread["raw"]).replace("\u{1}\u{1}\u{1}\u{1}\u{1}", "ö");
+        let corrected = text(&unread["raw"]).replace("\u{1}\u{1}\u{1}\u{1}\u{1}", "ö");
         let file = FileRepair { records: [2].into(), ..replaced(search.files[0].file_id) };
         let repair = repaired(&world, search.search_id, &of(&[file])).await;
-        world.upload(&repair, 0, &format!("{before}{mended}{after}")).await;
+        world.upload(&repair, 0, &format!("{before}{corrected}{after}")).await;
         world.run().await;
         let studies = world.studies(repair.search_id).await;
         let titles: Vec<&str> = studies.iter().map(|study| study.reference.title.as_str()).collect();

@@ -561,7 +561,7 @@ async fn audit_entry_precedes_comparison_after_restore() {
     let start = world.crashing(&crash).start_upload;
     let after = AfterRestore::new(start, OpenReads::End, "Ann".to_owned());
     crash.kill(after.compare_decided(project)).await;
-    let log = world.functions.failures.store.acts(10).await.unwrap();
+    let log = world.functions.failures.store.audit_entries(10).await.unwrap();
     let done: Vec<_> = log.iter().map(|entry| (entry.by.as_str(), entry.did.as_str())).collect();
     assert_eq!(done, [("Ann", "compared after a restore")]);
 }

@@ -362,7 +362,7 @@ async fn stop(args: &FailuresStop) -> anyhow::Result<bool> {
 async fn audit(args: &FailuresOperations) -> anyhow::Result<bool> {
     let workspace = open_for_reading(&args.output).await?;
     let max = usize::try_from(args.limit).unwrap_or(usize::MAX);
-    let acts = store(&workspace)?.acts(max).await?;
+    let entries = store(&workspace)?.audit_entries(max).await?;
     let columns = [
         Column::Whole("at"),
         Column::Whole("by"),
@@ -371,11 +371,17 @@ async fn audit(args: &FailuresOperations) -> anyhow::Result<bool> {
         Column::Text("why"),
     ];
     let at = |at: Timestamp| at.strftime("%Y-%m-%d %H:%M:%SZ").to_string();
-    let row = |act: &AuditEntry| {
-        vec![at(act.at), act.by.clone(), act.did.clone(), short(&act.to, SHORT_OPERATION), act.why.clone()]
+    let row = |entry: &AuditEntry| {
+        vec![
+            at(entry.at),
+            entry.by.clone(),
+            entry.did.clone(),
+            short(&entry.to, SHORT_OPERATION),
+            entry.why.clone(),
+        ]
     };
-    let count = counted(acts.len() as u64, "action", "actions");
-    print(&acts, &columns, row, &count, args.output.json)
+    let count = counted(entries.len() as u64, "action", "actions");
+    print(&entries, &columns, row, &count, args.output.json)
 }
 
 /// Prints items as lines of JSON, or as a table with their count.

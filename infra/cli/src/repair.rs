@@ -119,7 +119,8 @@ async fn unread(
         let Some(last) = page.last() else { return Ok(records) };
         after = last.record.number;
         let numbers = page.iter().map(|unread| unread.record.number);
-        records.extend(numbers.filter(|record| known.is_mended(job.search_id, file_id, *record).is_none()));
+        records
+            .extend(numbers.filter(|record| known.corrected_by(job.search_id, file_id, *record).is_none()));
     }
 }
 

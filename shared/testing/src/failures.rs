@@ -327,16 +327,16 @@ async fn end(ports: &Ports<'_>, operation: &Operation) -> CheckResult {
 
 /// The entry is returned unchanged.
 pub async fn audit_log_starts_with_the_latest(ports: &Ports<'_>) -> CheckResult {
-    let act = |seconds, did: &str| AuditEntry {
+    let entry = |seconds, did: &str| AuditEntry {
         at: sample::later(sample::now(ports.host), seconds),
         by: "somebody".to_owned(),
         did: did.to_owned(),
         to: "something".to_owned(),
         why: "because".to_owned(),
     };
-    let (one, other) = (act(1_000, "archived"), act(2_000, "deleted"));
+    let (one, other) = (entry(1_000, "archived"), entry(2_000, "deleted"));
     ports.store.note(&one).await?;
     ports.store.note(&other).await?;
-    assert_eq!(ports.store.acts(2).await?, [other, one]);
+    assert_eq!(ports.store.audit_entries(2).await?, [other, one]);
     Ok(())
 }

@@ -63,8 +63,8 @@ async fn retry_of_snapshot_takes_counted_failures() {
     assert_eq!(ask(&api, Method::POST, &format!("{place}/stop"), None).await.0, StatusCode::CONFLICT);
     assert_eq!(get(&api, "/admin/operations").await["items"], json!([ended]));
     assert_eq!(get(&api, "/admin/failures").await["items"].as_array().unwrap().len(), 2);
-    let acts = get(&api, "/admin/audit").await;
-    assert_eq!(acts["items"][0]["did"], "began a retry");
+    let entries = get(&api, "/admin/audit").await;
+    assert_eq!(entries["items"][0]["did"], "began a retry");
 }
 
 #[tokio::test]
@@ -119,11 +119,11 @@ async fn restore_resumes_or_ends_search_with_named_operator() {
         let (status, answer) = post(&api, &path(search), json!({ "ledger_alone": true })).await;
         assert_eq!((status, &answer["done"]), (StatusCode::OK, &json!(done)), "{answer}");
     }
-    let acts = get(&api, "/admin/audit").await;
+    let entries = get(&api, "/admin/audit").await;
     let last = json!([reading.search_id, "settled after a restore", "the ledger was restored alone"]);
-    let act = &acts["items"][0];
-    assert_eq!(json!([act["to"], act["did"], act["why"]]), last);
-    assert_eq!(acts["items"].as_array().unwrap().len(), 3);
+    let entry = &entries["items"][0];
+    assert_eq!(json!([entry["to"], entry["did"], entry["why"]]), last);
+    assert_eq!(entries["items"].as_array().unwrap().len(), 3);
 
     let unknown = post(&api, &path(imports::SearchId::from_uuid(Uuid::from_u128(4))), json!({})).await;
     assert_eq!(unknown.0, StatusCode::NOT_FOUND, "{}", unknown.1);

@@ -214,9 +214,9 @@ async fn of_medline() -> (World, AnnouncedSearch, String) {
 }
 
 /// Corrects the unreadable record of a search's only file; returns the repairing search.
-async fn mend(world: &World, api: &Router, path: &str, id: &str) -> SearchId {
-    let mended = "TY  - JOUR\nTI  - Bad title\nER  - \n";
-    let replacement = json!({ "name": "mended.ris", "size_bytes": 100 });
+async fn correct_record(world: &World, api: &Router, path: &str, id: &str) -> SearchId {
+    let corrected = "TY  - JOUR\nTI  - Bad title\nER  - \n";
+    let replacement = json!({ "name": "corrected.ris", "size_bytes": 100 });
     let asked = json!({ "files": [{ "file_id": id, "replacement": replacement, "records": [3] }] });
     let before = get(api, &prisma()).await;
     let (status, _, repair) = post(api, &format!("{path}/repair"), &asked).await;
@@ -227,7 +227,7 @@ async fn mend(world: &World, api: &Router, path: &str, id: &str) -> SearchId {
         "the correction is not read yet"
     );
     let form = serde_json::from_value(repair["files"][0]["upload"].clone()).unwrap();
-    world.upload_with(&form, 1, mended).await;
+    world.upload_with(&form, 1, corrected).await;
     world.run().await;
     SearchId::from_uuid(repair["search_id"].as_str().unwrap().parse().unwrap())
 }
@@ -237,7 +237,7 @@ async fn mend(world: &World, api: &Router, path: &str, id: &str) -> SearchId {
 async fn corrected_record_counts_once_at_its_source() {
     let (world, announced, path) = of_medline().await;
     let (api, id) = (api(&world), announced.files[0].file_id.to_string());
-    let search = mend(&world, &api, &path, &id).await;
+    let search = correct_record(&world, &api, &path, &id).await;
     let flow = get(&api, &prisma()).await;
     closes(&flow);
     assert_eq!((&flow["total"]["records"], &flow["total"]["unread"]), (&json!(5), &json!(0)), "{flow}");
@@ -252,7 +252,7 @@ async fn corrected_record_counts_once_at_its_source() {
 async fn source_of_deleted_search_lasts_for_its_repair() {
     let (world, announced, path) = of_medline().await;
     let (api, id) = (api(&world), announced.files[0].file_id.to_string());
-    let search = mend(&world, &api, &path, &id).await;
+    let search = correct_record(&world, &api, &path, &id).await;
     for (deleted, told) in [(announced.search_id, 1), (search, 0)] {
         let answer = world.functions.start_upload.delete(&ProjectAccess::All, deleted).await.unwrap();
         assert_eq!(answer, Deletion::Accepted);

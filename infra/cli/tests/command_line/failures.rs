@@ -67,8 +67,8 @@ async fn failures_are_grouped_retried_and_archived() -> TestResult {
         "{}",
         nothing.stderr
     );
-    let acts = program.run(&["failures", "audit", "--json"]).lines();
-    let did: Vec<&str> = acts.iter().map(|act| act["did"].as_str().unwrap()).collect();
+    let entries = program.run(&["failures", "audit", "--json"]).lines();
+    let did: Vec<&str> = entries.iter().map(|entry| entry["did"].as_str().unwrap()).collect();
     assert_eq!(did, ["began a retry", "archived"]);
     let operations = program.run(&["failures", "operations"]);
     assert!(

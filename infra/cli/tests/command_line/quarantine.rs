@@ -23,8 +23,8 @@ fn quarantined_records_are_corrected_and_imported() {
     let record = "######## export interrupted, record 2 of 3 not transferred ########";
     assert_eq!(text, format!("TY  - JOUR\n{record}\nER  -\n\n"));
     std::fs::write(&out, text.replace(record, "TI  - Mended")).unwrap();
-    let (mended, _) = program.import(&[out], &[]);
-    assert_eq!((&mended["state"], &mended["studies"]), (&json!("Completed"), &json!(1)));
+    let (corrected, _) = program.import(&[out], &[]);
+    assert_eq!((&corrected["state"], &corrected["studies"]), (&json!("Completed"), &json!(1)));
 }
 
 #[test]

@@ -46,9 +46,9 @@ fn repair_replaces_file_and_corrects_record() {
     assert_eq!(program.run(&["quarantine", "good.ris", "--out", text(&out)]).code, Some(0));
     let unread = std::fs::read_to_string(&out).unwrap();
     std::fs::write(&out, unread.replace("\u{1}\u{1}\u{1}\u{1}\u{1}", "no")).unwrap();
-    let mended =
+    let corrected =
         program.run(&["repair", "good.ris", "--correct", "half.ris", text(&out), "--search-name", "three"]);
-    assert_eq!(mended.code, Some(0), "{}", mended.stderr);
+    assert_eq!(corrected.code, Some(0), "{}", corrected.stderr);
     let none = program.run(&["repair", "good.ris", "--mend", "half.ris", text(&out)]);
     assert!(none.stderr.contains("there is nothing to correct"), "{}", none.stderr);
 

@@ -234,7 +234,7 @@ async fn retry<P>(opened: &OpenSystem<P>, args: &RetryArgs) -> anyhow::Result<bo
 
 /// Lists the latest actions of operators.
 pub(super) async fn audit<P>(opened: &OpenSystem<P>, limit: usize) -> anyhow::Result<bool> {
-    let actions = opened.engine.stores()?.failures.acts(limit).await?;
+    let actions = opened.engine.stores()?.failures.audit_entries(limit).await?;
     for action in &actions {
         if opened.json {
             output::json(action)?;

@@ -178,7 +178,7 @@ impl Engine {
             Some(_) | None => {}
         }
         let did = format!("sent {}", body.name);
-        let act = AuditEntry {
+        let entry = AuditEntry {
             at: now,
             by: by.to_owned(),
             did,
@@ -186,7 +186,7 @@ impl Engine {
             why: format!("id {}", event.key),
         };
         // The audit entry comes first: an action without an entry is worse than an entry without an action.
-        stores.failures.note(&act).await?;
+        stores.failures.note(&entry).await?;
         session.write(key, record);
         let sent = session.send_body(queue.clone(), body.clone())?;
         session.commit().await?;

@@ -148,7 +148,7 @@ impl UnreadView {
     /// Returns the view of a record of the file at a position.
     pub(super) fn of(position: u32, unread: QuarantinedRecord, known: &SearchRepairs) -> Self {
         let QuarantinedRecord { search_id, file_id, record } = unread;
-        let mended_by = known.is_mended(search_id, file_id, record.number);
+        let corrected_by = known.corrected_by(search_id, file_id, record.number);
         Self {
             id: RecordPlace { position, record: record.number }.to_string(),
             file_id: file_id.as_uuid(),
@@ -158,7 +158,7 @@ impl UnreadView {
             bytes: record.bytes.into(),
             reason: record.reason,
             excerpt: record.excerpt,
-            mended_by: mended_by.map(|search| search.as_uuid()),
+            mended_by: corrected_by.map(|search| search.as_uuid()),
         }
     }
 

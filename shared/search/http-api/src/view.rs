@@ -403,10 +403,10 @@ impl TotalsView {
             .files
             .iter()
             .filter(|repaired| is_there(repaired.of) && known.fate(repaired.by) == Fate::Read);
-        let mended: u64 = read.map(|repaired| repaired.records.len() as u64).sum();
+        let corrected: u64 = read.map(|repaired| repaired.records.len() as u64).sum();
         // Corrected records are counted in the file of the repair.
-        totals.records = totals.records.saturating_sub(mended);
-        totals.unread = totals.unread.saturating_sub(mended);
+        totals.records = totals.records.saturating_sub(corrected);
+        totals.unread = totals.unread.saturating_sub(corrected);
         Some(totals)
     }
 

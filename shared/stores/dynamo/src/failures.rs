@@ -198,12 +198,12 @@ impl KeepFailures for Dynamo {
         self.advance_operation(revision, operation).await
     }
 
-    async fn note(&self, act: &AuditEntry) -> Result<(), StoreError> {
-        self.note_act(act).await
+    async fn note(&self, entry: &AuditEntry) -> Result<(), StoreError> {
+        self.note_audit_entry(entry).await
     }
 
-    async fn acts(&self, limit: usize) -> Result<Vec<AuditEntry>, StoreError> {
-        self.latest_acts(limit).await
+    async fn audit_entries(&self, limit: usize) -> Result<Vec<AuditEntry>, StoreError> {
+        self.latest_audit_entries(limit).await
     }
 }
 

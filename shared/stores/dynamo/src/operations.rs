@@ -19,9 +19,9 @@ use crate::update::{Change, Knowledge};
 const RUNNING: &str = "running";
 /// The partition keys of operations and audit entries in the index of time. Operators cause few of them.
 const OPERATIONS: &str = "operation";
-const ACTS: &str = "act";
+const AUDIT_ENTRIES: &str = "act";
 /// The retention of audit entries.
-const ACT_RETENTION: SignedDuration = SignedDuration::from_hours(400 * 24);
+const AUDIT_RETENTION: SignedDuration = SignedDuration::from_hours(400 * 24);
 /// The value of the lock if no operation runs.
 const NONE: &str = "none";
 
@@ -92,7 +92,7 @@ impl Dynamo {
         }
     }
 
-    pub(crate) async fn note_act(&self, act: &AuditEntry) -> Result<(), StoreError> {
+    pub(crate) async fn note_audit_entry(&self, entry: &AuditEntry) -> Result<(), StoreError> {
         let (doing, id) = ("recording an audit entry", self.host.fresh_id());
         let key = format!("act#{id}");
         self.change_item(&key, Knowledge::Absent, doing, |stored| {
@@ -100,18 +100,18 @@ impl Dynamo {
                 return Ok(Change::Keep(()));
             }
             let mut item = item::new(&key);
-            item::set(&mut item, CONTENT, item::json(act, doing)?);
-            item::set(&mut item, TIME.partition, text(ACTS));
-            item::set(&mut item, TIME.sort, text(position(act.at, id)));
-            item::expire(&mut item, act.at.checked_add(ACT_RETENTION).ok().or(Some(Timestamp::MAX)));
+            item::set(&mut item, CONTENT, item::json(entry, doing)?);
+            item::set(&mut item, TIME.partition, text(AUDIT_ENTRIES));
+            item::set(&mut item, TIME.sort, text(position(entry.at, id)));
+            item::expire(&mut item, entry.at.checked_add(AUDIT_RETENTION).ok().or(Some(Timestamp::MAX)));
             Ok(Change::Write(item, ()))
         })
         .await
     }
 
-    pub(crate) async fn latest_acts(&self, limit: usize) -> Result<Vec<AuditEntry>, StoreError> {
+    pub(crate) async fn latest_audit_entries(&self, limit: usize) -> Result<Vec<AuditEntry>, StoreError> {
         let doing = "reading audit entries";
-        let scan = Scan { index: TIME, partitions: vec![ACTS.to_owned()], descending: true };
+        let scan = Scan { index: TIME, partitions: vec![AUDIT_ENTRIES.to_owned()], descending: true };
         let read = |item: &Item| Ok(listed(item, item::from_json(item, CONTENT, doing).map(Some)));
         self.items(&scan, Range::all(), limit, doing, read).await
     }

@@ -71,17 +71,17 @@ impl KeepFailures for Store {
         Store::change(self, Call::OperationsAdvance, doing, work).await
     }
 
-    async fn note(&self, act: &AuditEntry) -> Result<(), StoreError> {
-        let act = act.clone();
+    async fn note(&self, entry: &AuditEntry) -> Result<(), StoreError> {
+        let entry = entry.clone();
         let work = move |db: &Connection| {
             let note = "INSERT INTO act (at, act) VALUES (?1, ?2)";
-            db.prepare_cached(note)?.execute(params![nanos(act.at), json(&act)?])?;
+            db.prepare_cached(note)?.execute(params![nanos(entry.at), json(&entry)?])?;
             Ok(())
         };
         Store::change(self, Call::ActsNote, "recording an audit entry".to_owned(), work).await
     }
 
-    async fn acts(&self, max: usize) -> Result<Vec<AuditEntry>, StoreError> {
+    async fn audit_entries(&self, max: usize) -> Result<Vec<AuditEntry>, StoreError> {
         let work = move |db: &Connection| {
             let mut statement = db.prepare_cached("SELECT seq AS id, act FROM act ORDER BY seq DESC")?;
             listed(&mut statement.query([])?, max, "an audit entry", |row| {

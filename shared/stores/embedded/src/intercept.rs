@@ -94,7 +94,7 @@ pub enum Call {
     OperationsAdvance,
     /// [`saga::KeepFailures::note`].
     ActsNote,
-    /// [`saga::KeepFailures::acts`].
+    /// [`saga::KeepFailures::audit_entries`].
     ActsRead,
     /// [`saga::KeepHistory::remove`].
     HistoryRemove,

@@ -84,17 +84,17 @@ impl KeepFailures for Mongo {
         self.call(format!("storing operation {}", operation.id), advance(self, revision, operation)).await
     }
 
-    async fn note(&self, act: &AuditEntry) -> Result<(), StoreError> {
+    async fn note(&self, entry: &AuditEntry) -> Result<(), StoreError> {
         let work = async {
-            let expires_at = act.at.checked_add(AUDIT_RETENTION).unwrap_or(jiff::Timestamp::MAX);
-            let noted = doc! { AT: nanos(act.at), EXPIRES_AT: date(expires_at), ACT: to_bson(act)? };
+            let expires_at = entry.at.checked_add(AUDIT_RETENTION).unwrap_or(jiff::Timestamp::MAX);
+            let noted = doc! { AT: nanos(entry.at), EXPIRES_AT: date(expires_at), ACT: to_bson(entry)? };
             self.collection(collections::ACT).await?.insert_one(noted).await?;
             Ok(())
         };
         self.call("storing an audit entry".to_owned(), work).await
     }
 
-    async fn acts(&self, limit: usize) -> Result<Vec<AuditEntry>, StoreError> {
+    async fn audit_entries(&self, limit: usize) -> Result<Vec<AuditEntry>, StoreError> {
         let read = |stored: &Document| read(collections::ACT, "an audit entry", stored, ACT);
         let work = listed(self, collections::ACT, doc! {}, AT, limit, read);
         self.call("reading the audit log".to_owned(), work).await

@@ -183,8 +183,8 @@ async fn actions_are_in_history_and_audit_log() -> TestResult {
         "terminated by ann: wrong price",
     ];
     assert_eq!(actions, expected);
-    let audit = world.engine.stores()?.failures.acts(10).await?;
-    let audit: Vec<String> = audit.iter().rev().map(|act| format!("{} {}", act.by, act.did)).collect();
+    let audit = world.engine.stores()?.failures.audit_entries(10).await?;
+    let audit: Vec<String> = audit.iter().rev().map(|entry| format!("{} {}", entry.by, entry.did)).collect();
     assert_eq!(audit, ["ann paused", "ann resumed", "ben sent Paid", "ann terminated"]);
     Ok(())
 }

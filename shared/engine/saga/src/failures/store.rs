@@ -88,12 +88,12 @@ pub trait KeepFailures: Send + Sync {
     ///
     /// # Errors
     /// Returns an error if the store is unavailable. A repeated call may store the entry twice.
-    async fn note(&self, act: &AuditEntry) -> Result<(), StoreError>;
+    async fn note(&self, entry: &AuditEntry) -> Result<(), StoreError>;
 
     /// Returns the latest `limit` audit entries, the latest first.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable or holds a value that is not an audit entry. A retry helps only in
     /// the first case.
-    async fn acts(&self, limit: usize) -> Result<Vec<AuditEntry>, StoreError>;
+    async fn audit_entries(&self, limit: usize) -> Result<Vec<AuditEntry>, StoreError>;
 }

@@ -507,13 +507,13 @@ pub struct AuditEntryList {
     responses((status = 200, description = "The audit log", body = AuditEntryList), CommonErrors),
 )]
 pub async fn list_audit_entries(asked: OperatorRequest) -> HttpResult {
-    let acts = asked.failures.store.acts(MAX_LISTED).await?;
-    let view = |act: AuditEntry| AuditEntryView {
-        at: act.at.to_string(),
-        by: act.by,
-        did: act.did,
-        to: act.to,
-        why: act.why,
+    let entries = asked.failures.store.audit_entries(MAX_LISTED).await?;
+    let view = |entry: AuditEntry| AuditEntryView {
+        at: entry.at.to_string(),
+        by: entry.by,
+        did: entry.did,
+        to: entry.to,
+        why: entry.why,
     };
-    Ok(Json(AuditEntryList { items: acts.into_iter().map(view).collect(), next: None }).into_response())
+    Ok(Json(AuditEntryList { items: entries.into_iter().map(view).collect(), next: None }).into_response())
 }

@@ -77,8 +77,8 @@ fn corrected_file_is_read() {
     let file = "TY  - JOUR\nTI  - a\nER  - \n\nTY  - JOUR\nER  - \n\nTY  - JOUR\nTI  - c\nER  - \n";
     let export = String::from_utf8(cut(file.as_bytes(), 100, quarantined)).unwrap();
     assert_eq!(export, "TY  - JOUR\nER  -\n\n");
-    let mended = export.replace("ER  -", "TI  - b\nER  -");
-    let (outcomes, report) = read(mended.as_bytes()).unwrap();
+    let corrected = export.replace("ER  -", "TI  - b\nER  -");
+    let (outcomes, report) = read(corrected.as_bytes()).unwrap();
     assert_eq!((outcomes.len(), report.quarantined), (1, 0));
 }
 

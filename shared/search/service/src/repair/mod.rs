@@ -31,7 +31,7 @@ pub use self::record::{Fate, REPAIRS, RepairedFile, Repairs};
 pub(super) use self::record::{fate, key};
 
 /// The maximum number of records that one repair corrects.
-pub(super) const MAX_MENDED: usize = 10_000;
+pub(super) const MAX_CORRECTED: usize = 10_000;
 /// The maximum number of searches that repair one search; each of them is read before another one is added.
 pub(super) const MAX_REPAIRS: usize = 100;
 /// The number of searches of a project that are read at a time.
@@ -94,7 +94,7 @@ pub enum Refusal {
     #[error("no failed file of the import is still stored")]
     NothingToRead,
     /// The request names too many records.
-    #[error("one repair corrects up to {MAX_MENDED} records")]
+    #[error("one repair corrects up to {MAX_CORRECTED} records")]
     TooManyRecords,
     /// The idempotency key was used for another request.
     #[error("the idempotency key was used for another request before")]
@@ -151,7 +151,7 @@ pub enum FileRefusal {
     NotUnread(u64),
     /// Another repair has corrected it.
     #[error("record {0} is corrected by import {1}")]
-    IsMended(u64, SearchId),
+    IsCorrected(u64, SearchId),
 }
 
 impl FileRefusal {
@@ -185,7 +185,7 @@ impl SearchRepairs {
     }
 
     /// Returns the search that has corrected a record of a file, or is about to.
-    pub fn is_mended(&self, search_id: SearchId, file_id: FileId, record: u64) -> Option<SearchId> {
+    pub fn corrected_by(&self, search_id: SearchId, file_id: FileId, record: u64) -> Option<SearchId> {
         self.repairs.corrected_by(FileRef { search_id, file_id }, record, |file| self.fate(file))
     }
 }
@@ -396,7 +396,7 @@ impl SearchService {
         if known.repairs.searches().len() >= MAX_REPAIRS {
             return Ok(Err(Refusal::TooOften));
         }
-        if request.files.iter().map(|file| file.records.len()).sum::<usize>() > MAX_MENDED {
+        if request.files.iter().map(|file| file.records.len()).sum::<usize>() > MAX_CORRECTED {
             return Ok(Err(Refusal::TooManyRecords));
         }
         if request.files.is_empty() {
@@ -488,8 +488,8 @@ impl SearchService {
             return Ok(Some(FileRefusal::NotRead));
         }
         for record in &asked.records {
-            if let Some(search) = known.is_mended(of.search_id, of.file_id, *record) {
-                return Ok(Some(FileRefusal::IsMended(*record, search)));
+            if let Some(search) = known.corrected_by(of.search_id, of.file_id, *record) {
+                return Ok(Some(FileRefusal::IsCorrected(*record, search)));
             }
         }
         let mut wanted = asked.records.clone();

@@ -140,14 +140,14 @@ async fn add(
         let read = known.repairs.files.iter().filter(|repaired| {
             repaired.of == this && !repaired.is_whole() && known.fate(repaired.by) == Fate::Read
         });
-        let mended: u64 = read.map(|repaired| repaired.records.len() as u64).sum();
-        let mended = mended.min(counts.quarantined);
+        let corrected: u64 = read.map(|repaired| repaired.records.len() as u64).sum();
+        let corrected = corrected.min(counts.quarantined);
         let marked = marked.get(&file.file_id).copied().unwrap_or_default();
         let repeated = marked.duplicates().min(counts.studies);
         let sums = Sums {
             files: 1,
-            records: counts.records - mended,
-            unread: counts.quarantined - mended,
+            records: counts.records - corrected,
+            unread: counts.quarantined - corrected,
             studies: counts.studies,
             duplicates: repeated,
             marked,

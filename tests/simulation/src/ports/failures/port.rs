@@ -107,7 +107,7 @@ impl KeepFailures for Port {
         Ok(())
     }
 
-    async fn acts(&self, _: usize) -> Result<Vec<AuditEntry>, StoreError> {
+    async fn audit_entries(&self, _: usize) -> Result<Vec<AuditEntry>, StoreError> {
         Ok(Vec::new())
     }
 }
