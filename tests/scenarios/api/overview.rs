@@ -102,10 +102,10 @@ async fn page_scan_is_bounded() {
 /// Stores a document with these entries, each due since the given number of seconds.
 async fn with_entries(world: &World, entries: &[(i64, bool)]) -> PartitionKey {
     let (partition, now) = (sample::partition(&*world.host), sample::now(&*world.host));
-    let entry = |(age, poisoned): &(i64, bool)| {
+    let entry = |(age, exhausted): &(i64, bool)| {
         let entry = sample::entry(&*world.host, partition, sample::later(now, -age)).unwrap();
-        let (attempts, error) = if *poisoned { (3, Some("it was refused".to_owned())) } else { (0, None) };
-        Entry { poisoned: *poisoned, attempts, error, ..entry }
+        let (attempts, error) = if *exhausted { (3, Some("it was refused".to_owned())) } else { (0, None) };
+        Entry { poisoned: *exhausted, attempts, error, ..entry }
     };
     let add = entries.iter().map(entry).collect();
     let write = Persist { add, ..sample::persist(partition, None, sample::content(&*world.host, "x")) };
@@ -120,7 +120,7 @@ async fn effects_are_listed_with_details() {
     let announced = world.announce(&["a.ris"]).await;
     let api = api(&world);
     let (items, _) = all(&api, EFFECTS).await;
-    let [waiting, poisoned] = &items[..] else { panic!("{items:?}") };
+    let [waiting, exhausted] = &items[..] else { panic!("{items:?}") };
     assert_eq!(
         (&waiting["state"], &waiting["kind"], &waiting["queue"]),
         (&json!("waiting"), &json!("message"), &json!("saga"))
@@ -133,8 +133,11 @@ async fn effects_are_listed_with_details() {
         (&waiting["attempts"], &waiting["error"], &waiting["session_id"]),
         (&json!(0), &Value::Null, &Value::Null)
     );
-    assert_eq!((&poisoned["state"], &poisoned["attempts"]), (&json!("poisoned"), &json!(3)));
-    assert_eq!((&poisoned["error"], &poisoned["next_attempt_at"]), (&json!("it was refused"), &Value::Null));
+    assert_eq!((&exhausted["state"], &exhausted["attempts"]), (&json!("poisoned"), &json!(3)));
+    assert_eq!(
+        (&exhausted["error"], &exhausted["next_attempt_at"]),
+        (&json!("it was refused"), &Value::Null)
+    );
     for item in &items {
         assert_eq!((&item["search_id"], &item["message"]), (&json!(search.to_string()), &json!("Happened")));
     }
@@ -180,8 +183,8 @@ async fn pages_of_effects_keep_searches_together() {
         let (items, sizes) = all(&api, &format!("{EFFECTS}?limit={limit}")).await;
         assert_eq!((items, sizes), (everything.clone(), expected), "{limit}");
     }
-    let (poisoned, sizes) = all(&api, &format!("{EFFECTS}?state=poisoned&limit=2")).await;
-    assert_eq!((poisoned.len(), sizes), (5, vec![2, 2, 1]));
+    let (exhausted, sizes) = all(&api, &format!("{EFFECTS}?state=poisoned&limit=2")).await;
+    assert_eq!((exhausted.len(), sizes), (5, vec![2, 2, 1]));
 }
 
 #[tokio::test]

@@ -141,14 +141,14 @@ async fn outbox_errors_are_escaped() -> TestResult {
     let config = Config { data_dir: program.data(), ..Config::default() };
     let backend: Backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;
     let (search, now) = (sample::partition(&SystemHost), SystemHost.now());
-    let poisoned = Entry {
+    let exhausted = Entry {
         poisoned: true,
         error: Some(CONTROL.to_owned()),
         ..sample::entry(&SystemHost, search, Timestamp::UNIX_EPOCH)?
     };
-    let entry = poisoned.id.to_string();
+    let entry = exhausted.id.to_string();
     let write =
-        Persist { add: vec![poisoned], ..sample::persist(search, None, sample::content(&SystemHost, "x")) };
+        Persist { add: vec![exhausted], ..sample::persist(search, None, sample::content(&SystemHost, "x")) };
     backend.ports.engine.stores()?.write_documents.persist(&[write], now).await?;
     let list = run(&program, &["outbox", "list"]);
     assert!(list.stdout.contains("\\u{1b}[31mred"), "{}", list.stdout);

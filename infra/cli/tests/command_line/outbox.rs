@@ -32,12 +32,12 @@ pub(crate) async fn with_entries(
 ) -> Result<(SearchId, [String; 3]), Box<dyn std::error::Error + Send + Sync>> {
     let (host, search) = (&SystemHost, sample::partition(&SystemHost));
     let now = sample::now(host);
-    let poisoned = |age: i64| -> Result<Entry, StageError> {
+    let exhausted = |age: i64| -> Result<Entry, StageError> {
         let error = Some(format!("refused {age} s ago"));
         let due_at = sample::later(now, -age);
         Ok(Entry { poisoned: true, attempts: 5, error, ..entry(search, due_at)? })
     };
-    let add = vec![entry(search, sample::later(now, 3_600))?, poisoned(10)?, poisoned(1_000)?];
+    let add = vec![entry(search, sample::later(now, 3_600))?, exhausted(10)?, exhausted(1_000)?];
     let ids = [0, 1, 2].map(|index: usize| add[index].id.to_string());
     let write = Persist { add, ..sample::persist(search, None, sample::content(host, "stuck")) };
     backend.ports.engine.stores()?.write_documents.persist(&[write], now).await?;

@@ -48,19 +48,19 @@ impl Dispatcher {
             .into_iter()
             .map(|(entry, result)| self.policy.settle(entry, result, now, self.reporter.host.unit_random()));
         let settlements: Vec<Settlement> = settled.collect();
-        self.report_poisoned(&settlements);
+        self.report_exhausted(&settlements);
         settlements
     }
 
     /// Counts the exhausted entries and logs each: an operator has to handle them.
-    fn report_poisoned(&self, settlements: &[Settlement]) {
+    fn report_exhausted(&self, settlements: &[Settlement]) {
         let kept = settlements.iter().filter_map(|settlement| settlement.keep.as_ref());
         let poisoned: Vec<&Entry> = kept.filter(|entry| entry.poisoned).collect();
-        for Entry { id, attempts, error, .. } in &poisoned {
+        for Entry { id, attempts, error, .. } in &exhausted {
             let function = self.reporter.function;
             tracing::error!(function, entry_id = %id, attempts, error, "an outbox entry is exhausted");
         }
-        self.reporter.measure(Metric::POISONED_ENTRIES, poisoned.len() as u64);
+        self.reporter.measure(Metric::POISONED_ENTRIES, exhausted.len() as u64);
     }
 
     /// Logs one line for all entries that failed together, so that an outage does not flood the log.

@@ -175,7 +175,7 @@ mod tests {
     fn entry_is_exhausted_after_failing_for_a_day(
         #[case] requeued_at: i64,
         #[case] failures: &[i64],
-        #[case] poisoned: bool,
+        #[case] exhausted: bool,
     ) {
         let policy = Policy::default();
         let mut entry = match requeued_at {
@@ -186,7 +186,7 @@ mod tests {
             assert!(!entry.poisoned);
             entry = fail_at(&policy, &entry, at(*seconds), 0.0);
         }
-        assert_eq!((entry.poisoned, entry.ready_at().is_none()), (poisoned, poisoned));
+        assert_eq!((entry.poisoned, entry.ready_at().is_none()), (exhausted, exhausted));
     }
 
     #[test]

@@ -326,7 +326,7 @@ impl Health {
         };
         let open = Selection::of(FailureStatus::Open);
         let of_effects = Selection { place: Some("outbox".to_owned()), ..open.clone() };
-        let (due_since, all, poisoned, operation) = join4(
+        let (due_since, all, exhausted, operation) = join4(
             effects,
             self.count_failures(&open),
             self.count_failures(&of_effects),
@@ -338,7 +338,7 @@ impl Health {
         Activity {
             oldest_effect_seconds: known("effects", due_since).flatten().map(age),
             open_failures: known("failures", all),
-            poisoned_effects: known("failures", poisoned),
+            poisoned_effects: known("failures", exhausted),
             operation: known("operations", operation)
                 .flatten()
                 .map(|operation| RunningOperation::new(operation, self.host.now())),

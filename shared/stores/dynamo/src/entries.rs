@@ -25,7 +25,7 @@ pub(crate) struct StoredEntry {
     id: String,
     ready_at: Option<Timestamp>,
     claimed_until: Option<Timestamp>,
-    pub(crate) is_poisoned: bool,
+    pub(crate) is_exhausted: bool,
     text: String,
 }
 
@@ -35,7 +35,7 @@ impl StoredEntry {
             id: entry.id.to_string(),
             ready_at: entry.ready_at(),
             claimed_until: entry.claimed_until,
-            is_poisoned: entry.poisoned,
+            is_exhausted: entry.poisoned,
             text: serde_json::to_string(entry)?,
         })
     }
@@ -50,7 +50,7 @@ impl StoredEntry {
     }
 
     fn is_ready(&self, now: Timestamp) -> bool {
-        !self.is_poisoned && self.ready_at.is_some_and(|ready| ready <= now)
+        !self.is_exhausted && self.ready_at.is_some_and(|ready| ready <= now)
     }
 
     fn claim(&mut self, until: Timestamp) -> Result<(), serde_json::Error> {
@@ -68,7 +68,7 @@ impl StoredEntry {
             id: item::str_of(fields, ID)?.to_owned(),
             ready_at: item::time_of(fields, READY_AT)?,
             claimed_until: item::time_of(fields, CLAIMED_UNTIL)?,
-            is_poisoned: item::is(fields, IS_POISONED),
+            is_exhausted: item::is(fields, IS_POISONED),
             text: item::str_of(fields, ENTRY)?.to_owned(),
         })
     }
@@ -77,7 +77,7 @@ impl StoredEntry {
         let mut fields = HashMap::from([
             (ID.to_owned(), text(&self.id)),
             (ENTRY.to_owned(), text(&self.text)),
-            (IS_POISONED.to_owned(), AttributeValue::Bool(self.is_poisoned)),
+            (IS_POISONED.to_owned(), AttributeValue::Bool(self.is_exhausted)),
         ]);
         fields.extend(self.ready_at.map(|at| (READY_AT.to_owned(), nanos(at))));
         fields.extend(self.claimed_until.map(|at| (CLAIMED_UNTIL.to_owned(), nanos(at))));
@@ -156,9 +156,9 @@ impl Entries {
         let Some(index) = self.0.iter().position(is_meant) else { return false };
         let entry = &mut self.0[index];
         match action {
-            UnreadableAction::Poison(_) => (entry.is_poisoned, entry.ready_at) = (true, None),
+            UnreadableAction::Poison(_) => (entry.is_exhausted, entry.ready_at) = (true, None),
             UnreadableAction::Requeue(at) => {
-                (entry.is_poisoned, entry.claimed_until, entry.ready_at) = (false, None, Some(*at));
+                (entry.is_exhausted, entry.claimed_until, entry.ready_at) = (false, None, Some(*at));
             }
             UnreadableAction::Delete => drop(self.0.remove(index)),
         }
@@ -179,7 +179,7 @@ impl Entries {
             item::set(stored, READY.partition, shard.clone());
             item::set(stored, READY.sort, text(sortable(ready)));
         }
-        if self.0.iter().any(|entry| entry.is_poisoned) {
+        if self.0.iter().any(|entry| entry.is_exhausted) {
             item::set(stored, POISONED.partition, shard);
         }
         let keep_until = item::time_of(stored, KEEP_UNTIL)?;
@@ -188,9 +188,9 @@ impl Entries {
     }
 
     /// Returns the entries for operators.
-    pub(crate) fn shown(&self, stored: &Item, only_poisoned: bool) -> Vec<EntryResult> {
+    pub(crate) fn shown(&self, stored: &Item, only_exhausted: bool) -> Vec<EntryResult> {
         let key = item::str_of(stored, KEY).unwrap_or_default();
-        let shown = self.0.iter().filter(|entry| entry.is_poisoned || !only_poisoned);
+        let shown = self.0.iter().filter(|entry| entry.is_exhausted || !only_exhausted);
         shown.map(|entry| entry.read(key)).collect()
     }
 

@@ -159,11 +159,12 @@ impl Outbox {
     async fn records(
         &self,
         keys: &BTreeSet<String>,
-        only_poisoned: bool,
+        only_exhausted: bool,
         doing: &str,
     ) -> Result<Vec<OutboxRecord>, StoreError> {
         let mut found = self.store.get_many(keys.iter().cloned(), doing).await?;
-        let records = keys.iter().filter_map(|key| found.remove(key)).map(|item| shown(&item, only_poisoned));
+        let records =
+            keys.iter().filter_map(|key| found.remove(key)).map(|item| shown(&item, only_exhausted));
         Ok(records.filter(|record| !record.entries.is_empty()).collect())
     }
 
@@ -172,18 +173,18 @@ impl Outbox {
         &self,
         after: Option<&str>,
         limit: usize,
-        only_poisoned: bool,
+        only_exhausted: bool,
         doing: &str,
     ) -> Result<Vec<OutboxRecord>, StoreError> {
         let mut after = after.unwrap_or_default().to_owned();
         loop {
-            let mut keys = self.poisoned_keys(&after, limit, doing).await?;
-            if !only_poisoned {
+            let mut keys = self.exhausted_keys(&after, limit, doing).await?;
+            if !only_exhausted {
                 keys.extend(self.ready_keys(&after, limit, doing).await?);
             }
             let keys: BTreeSet<String> = keys.into_iter().take(limit).collect();
             let Some(last) = keys.last().cloned() else { return Ok(Vec::new()) };
-            let records = self.records(&keys, only_poisoned, doing).await?;
+            let records = self.records(&keys, only_exhausted, doing).await?;
             if !records.is_empty() {
                 return Ok(records);
             }
@@ -191,7 +192,7 @@ impl Outbox {
         }
     }
 
-    async fn poisoned_keys(
+    async fn exhausted_keys(
         &self,
         after: &str,
         limit: usize,
@@ -229,11 +230,11 @@ impl Outbox {
     }
 }
 
-fn shown(item: &Item, only_poisoned: bool) -> OutboxRecord {
+fn shown(item: &Item, only_exhausted: bool) -> OutboxRecord {
     let id = item::str_of(item, KEY).unwrap_or_default().to_owned();
     let owner = owner(&id);
     let entries = match (&owner, Entries::of(Some(item))) {
-        (Ok(_), Ok(entries)) => entries.shown(item, only_poisoned),
+        (Ok(_), Ok(entries)) => entries.shown(item, only_exhausted),
         (Ok(_), Err(why)) => vec![Err(Unreadable { place: id.clone(), why: why.to_string() })],
         (Err(unreadable), _) => vec![Err(unreadable.clone())],
     };

@@ -15,7 +15,7 @@ use crate::value::{
 pub(crate) const ID: &str = "id";
 /// End of the claim in nanoseconds, or null. Present in every entry, so that pipelines can compare it.
 pub(crate) const CLAIMED_UNTIL: &str = "claimed_until";
-/// Time at which the entry is ready in nanoseconds; null if it is poisoned.
+/// Time at which the entry is ready in nanoseconds; null if it is exhausted.
 pub(crate) const READY_AT: &str = "ready_at";
 
 const KIND: &str = "kind";
@@ -41,18 +41,18 @@ pub(crate) fn progress(entry: &Entry) -> Document {
     }
 }
 
-/// Returns the fields that poison an unreadable entry.
-pub(crate) fn poisoned(why: &str) -> Document {
+/// Returns the fields that mark an unreadable entry as exhausted.
+pub(crate) fn exhausted(why: &str) -> Document {
     doc! { POISONED: true, ERROR: why, READY_AT: Bson::Null }
 }
 
-/// Returns whether an entry is poisoned, even if the entry is unreadable.
-pub(crate) fn is_poisoned(stored: &Bson) -> bool {
+/// Returns whether an entry is exhausted, even if the entry is unreadable.
+pub(crate) fn is_exhausted(stored: &Bson) -> bool {
     stored.as_document().is_some_and(|entry| entry.get_bool(POISONED).unwrap_or_default())
 }
 
-/// Returns the filter of records with a poisoned entry.
-pub(crate) fn has_poisoned() -> Document {
+/// Returns the filter of records with an exhausted entry.
+pub(crate) fn has_exhausted() -> Document {
     doc! { format!("{}.{}", record::OUTBOX, POISONED): true }
 }
 
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn ready_time_is_null_if_poisoned() {
+    fn ready_time_is_null_if_exhausted() {
         let ready = |entry: &Entry| encode(entry).unwrap().get(READY_AT).cloned();
         assert_eq!(ready(&entry()), Some(Bson::Int64(1_234_567_891)));
         assert_eq!(ready(&Entry { poisoned: true, ..entry() }), Some(Bson::Null));

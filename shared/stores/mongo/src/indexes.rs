@@ -42,20 +42,20 @@ pub(crate) struct Index {
 /// Index of records with outbox entries.
 pub(crate) const HAS_ENTRIES: &str = "outbox_pending";
 
-/// Index of records with a poisoned entry.
+/// Index of records with an exhausted entry.
 pub(crate) const POISONED: &str = "outbox_poisoned";
 
 /// Returns the definitions of the engine's indexes, for these retentions of ended sagas and of settled sessions.
 pub(crate) fn wanted(sagas: SignedDuration, sessions: SignedDuration) -> Vec<Index> {
-    // Records expire only without entries, so that no pending or poisoned effect is deleted automatically.
+    // Records expire only without entries, so that no pending or exhausted effect is deleted automatically.
     let ttl = |retention| doc! { "expireAfterSeconds": seconds(retention), "partialFilterExpression": { record::PENDING: 0 } };
     // The index contains waiting records only, so the cost of a sweep does not depend on the number of ended ones. With
     // the id in the index a sweep reads no documents.
     let ready = doc! { record::READY_AT: 1, record::ID: 1 };
     let waiting = doc! { "partialFilterExpression": { record::READY_AT: { "$exists": true } } };
     let with_entries = doc! { "partialFilterExpression": { record::PENDING: { "$gt": 0 } } };
-    let poisoned = doc! { format!("{}.{}", record::OUTBOX, entry::POISONED): 1, record::ID: 1 };
-    let with_poison = doc! { "partialFilterExpression": entry::has_poisoned() };
+    let exhausted = doc! { format!("{}.{}", record::OUTBOX, entry::POISONED): 1, record::ID: 1 };
+    let with_exhausted = doc! { "partialFilterExpression": entry::has_exhausted() };
     let at_its_time = doc! { "expireAfterSeconds": 0 };
     vec![
         index(collections::SAGA, "ttl_CompletedAt_7d", doc! { record::COMPLETED_AT: 1 }, ttl(sagas)),
@@ -106,9 +106,9 @@ pub(crate) fn wanted(sagas: SignedDuration, sessions: SignedDuration) -> Vec<Ind
             doc! { view::LIST: 1, view::CHANGED_AT: 1, "_id": 1 },
             doc! { "partialFilterExpression": { view::ENDED: false } },
         ),
-        // Records with a poisoned entry, which are few among those that wait.
-        index(collections::SAGA, POISONED, poisoned.clone(), with_poison.clone()),
-        index(collections::SESSION, POISONED, poisoned, with_poison),
+        // Records with an exhausted entry, which are few among those that wait.
+        index(collections::SAGA, POISONED, exhausted.clone(), with_exhausted.clone()),
+        index(collections::SESSION, POISONED, exhausted, with_exhausted),
         index(
             collections::FAILURE,
             "by_state",

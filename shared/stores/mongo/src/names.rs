@@ -65,7 +65,7 @@ pub(crate) mod record {
     /// Time at which the first entry is ready; absent if no entry will be. Each write computes it again, so that a
     /// sweep for due entries reads an index of the waiting records only.
     pub(crate) const READY_AT: &str = "ReadyAt";
-    /// Number of entries, including poisoned ones. The record may only expire at 0, so that no pending effect is lost.
+    /// Number of entries, including exhausted ones. The record may only expire at 0, so that no pending effect is lost.
     pub(crate) const PENDING: &str = "Pending";
 }
 

@@ -109,7 +109,7 @@ impl InspectOutbox for Outbox {
     async fn poisoned(&self, after: Option<&str>, limit: usize) -> Result<Vec<OutboxRecord>, StoreError> {
         let doing = format!("listing poisoned entries in {}", self.name());
         let query =
-            EntryQuery { filter: entry::has_poisoned(), index: POISONED, is_shown: entry::is_poisoned };
+            EntryQuery { filter: entry::has_exhausted(), index: POISONED, is_shown: entry::is_exhausted };
         let work = listed(&self.mongo, self.collection, query, after, limit);
         self.mongo.call(doing, work).await
     }

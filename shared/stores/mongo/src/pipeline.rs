@@ -39,7 +39,7 @@ impl Statement {
 ///
 /// If no document was loaded, the filter matches an expired document, which counts as absent. Otherwise the statement
 /// inserts one; if an unexpired document has the id, the server answers with a duplicate key. The outbox of an expired
-/// document is kept, so that no pending or poisoned effect is lost.
+/// document is kept, so that no pending or exhausted effect is lost.
 pub(crate) fn persist(
     write: &Persist,
     now: Timestamp,
@@ -113,7 +113,7 @@ pub(crate) fn settle(id: Bson, settlements: &[Settlement]) -> Statement {
 pub(crate) fn claim(id: Bson, now: Timestamp, until: Timestamp) -> Statement {
     let (now, until) = (nanos(now), nanos(until));
     let ready_at = format!("$$this.{}", entry::READY_AT);
-    // Exclude null, the value of poisoned entries, because it sorts before every number.
+    // Exclude null, the value of exhausted entries, because it sorts before every number.
     let is_ready = doc! { "$and": [{ "$isNumber": &ready_at }, { "$lte": [&ready_at, now] }] };
     let claimed = doc! { "$mergeObjects": ["$$this", {
         entry::CLAIMED_UNTIL: until,
@@ -147,7 +147,7 @@ pub(crate) fn resolve_unreadable(location: &EntryLocation, action: &UnreadableAc
         UnreadableAction::Delete => {
             doc! { "$filter": { "input": path(record::OUTBOX), "cond": { "$not": [is_selected] } } }
         }
-        UnreadableAction::Poison(why) => changed(is_selected, entry::poisoned(why)),
+        UnreadableAction::Poison(why) => changed(is_selected, entry::exhausted(why)),
         UnreadableAction::Requeue(now) => {
             let is_found = doc! { "$isNumber": format!("$$this.{}", entry::READY_AT) };
             changed(doc! { "$and": [is_selected, { "$not": [is_found] }] }, entry::requeued(*now))

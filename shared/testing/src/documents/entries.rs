@@ -67,7 +67,7 @@ pub async fn a_performed_entry_is_removed(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// The kept entry has its attempts, its error and the time of its next attempt, and is poisoned eventually.
+/// The kept entry has its attempts, its error and the time of its next attempt, and is exhausted eventually.
 pub async fn failed_entry_is_kept_as_settled(ports: &Ports<'_>) -> CheckResult {
     let (partition, entries) = with_entries(ports, 1).await?;
     let (policy, now) = (Policy::default(), sample::now(ports.host));

@@ -24,7 +24,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     entries_of_one_record_are_read(ports).await?;
     several_records_are_claimed_and_settled(ports).await?;
     unreadable_entry_does_not_affect_others(ports).await?;
-    settlement_requeues_a_poisoned_entry(ports).await
+    settlement_requeues_an_exhausted_entry(ports).await
 }
 
 /// The store reports its use of the index.
@@ -39,9 +39,9 @@ pub async fn due_is_served_by_an_index(ports: &Ports<'_>) -> CheckResult {
 pub async fn each_record_is_listed_once_with_entries(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let entry = |due_at| sample::entry(ports.host, sample::partition(ports.host), due_at);
-    let poisoned = Entry { poisoned: true, error: Some("no".to_owned()), ..entry(now)? };
+    let exhausted = Entry { poisoned: true, error: Some("no".to_owned()), ..entry(now)? };
     let outboxes = [
-        vec![entry(now)?, poisoned],
+        vec![entry(now)?, exhausted],
         vec![entry(sample::later(now, 60))?],
         Vec::new(),
         vec![Entry { claimed_until: Some(sample::later(now, 60)), ..entry(now)? }],
@@ -75,9 +75,9 @@ pub async fn each_record_is_listed_once_with_entries(ports: &Ports<'_>) -> Check
 pub async fn entries_of_one_record_are_read(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let entry = || sample::entry(ports.host, sample::partition(ports.host), now);
-    let poisoned = Entry { poisoned: true, error: Some("no".to_owned()), ..entry()? };
+    let exhausted = Entry { poisoned: true, error: Some("no".to_owned()), ..entry()? };
     let claimed = Entry { claimed_until: Some(sample::later(now, 60)), ..entry()? };
-    let entries = vec![entry()?, poisoned, claimed];
+    let entries = vec![entry()?, exhausted, claimed];
     ports.create(vec![entry()?]).await?;
     let partition = ports.create(entries.clone()).await?;
     let expected: Vec<EntryResult> = entries.into_iter().map(Ok).collect();
@@ -90,12 +90,12 @@ pub async fn entries_of_one_record_are_read(ports: &Ports<'_>) -> CheckResult {
 
 /// A requeued entry is due immediately, has no attempts, and counts its requeues. A settlement with an older claim
 /// changes nothing.
-pub async fn settlement_requeues_a_poisoned_entry(ports: &Ports<'_>) -> CheckResult {
+pub async fn settlement_requeues_an_exhausted_entry(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let entry = sample::entry(ports.host, sample::partition(ports.host), now)?;
-    let poisoned = Entry { poisoned: true, attempts: 5, error: Some("no".to_owned()), ..entry };
-    let partition = ports.create(vec![poisoned.clone()]).await?;
-    let requeue = Settlement { id: poisoned.id, claim: None, keep: Some(poisoned.requeued(now)) };
+    let exhausted = Entry { poisoned: true, attempts: 5, error: Some("no".to_owned()), ..entry };
+    let partition = ports.create(vec![exhausted.clone()]).await?;
+    let requeue = Settlement { id: exhausted.id, claim: None, keep: Some(exhausted.requeued(now)) };
     settle(ports.sweep, Owner::Saga(partition), std::slice::from_ref(&requeue)).await?;
     let claimed = claim(ports.sweep, Owner::Saga(partition), now, sample::later(now, 300)).await?;
     let states: Vec<_> =
@@ -113,23 +113,23 @@ async fn is_due(ports: &Ports<'_>, partition: PartitionKey, now: Timestamp) -> R
     outboxes::is_due(ports.sweep, Owner::Saga(partition), now, MANY).await
 }
 
-/// Future, poisoned and claimed entries are not listed. An entry with an expired claim is stuck and is listed.
+/// Future, exhausted and claimed entries are not listed. An entry with an expired claim is stuck and is listed.
 pub async fn due_lists_only_ready_entries(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let id = sample::partition(ports.host);
     let entry = |due_at| sample::entry(ports.host, id, due_at);
     let ready = ports.create(vec![entry(now)?]).await?;
     let future = ports.create(vec![entry(sample::later(now, 60))?]).await?;
-    let poisoned = ports.create(vec![Entry { poisoned: true, ..entry(now)? }]).await?;
+    let exhausted = ports.create(vec![Entry { poisoned: true, ..entry(now)? }]).await?;
     let failed = ports.create(vec![Entry { next_attempt_at: sample::later(now, 60), ..entry(now)? }]).await?;
     let empty = ports.create(Vec::new()).await?;
     assert!(is_due(ports, ready, now).await?);
     for (partition, what) in
-        [(future, "future"), (poisoned, "poisoned"), (failed, "failed"), (empty, "empty")]
+        [(future, "future"), (exhausted, "exhausted"), (failed, "failed"), (empty, "empty")]
     {
         assert!(!is_due(ports, partition, now).await?, "{what} is found");
     }
-    for (partition, found) in [(future, true), (failed, true), (poisoned, false), (empty, false)] {
+    for (partition, found) in [(future, true), (failed, true), (exhausted, false), (empty, false)] {
         assert_eq!(is_due(ports, partition, sample::later(now, 60)).await?, found);
     }
     claim(ports.sweep, Owner::Saga(ready), now, sample::later(now, 300)).await?;
@@ -334,19 +334,19 @@ pub async fn expired_claim_is_taken_over(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// The entry is not claimed before its delay has passed, and never after it was poisoned.
+/// The entry is not claimed before its delay has passed, and never after it was exhausted.
 pub async fn failed_entry_is_claimed_after_its_delay(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let entry = sample::entry(ports.host, sample::partition(ports.host), now)?;
     let partition = ports.create(vec![entry]).await?;
     let owner = Owner::Saga(partition);
-    let fail = async |at: Timestamp, poisoned: bool| -> Result<usize, StoreError> {
+    let fail = async |at: Timestamp, exhausted: bool| -> Result<usize, StoreError> {
         let claimed = claim(ports.sweep, owner, at, sample::later(at, 300)).await?;
         let keep = |entry: &Entry| Entry {
             attempts: entry.attempts + 1,
             next_attempt_at: sample::later(at, 10),
             claimed_until: None,
-            poisoned,
+            poisoned: exhausted,
             error: Some("refused".to_owned()),
             ..entry.clone()
         };
@@ -360,7 +360,7 @@ pub async fn failed_entry_is_claimed_after_its_delay(ports: &Ports<'_>) -> Check
     assert_eq!(fail(now, false).await?, 1);
     assert_eq!(fail(sample::later(now, 9), false).await?, 0, "too early");
     assert_eq!(fail(sample::later(now, 10), true).await?, 1);
-    assert_eq!(fail(sample::later(now, 10_000), true).await?, 0, "poisoned");
+    assert_eq!(fail(sample::later(now, 10_000), true).await?, 0, "exhausted");
     let kept = ports.stored(partition).await?.outbox;
     assert!(kept.iter().all(|entry| entry.poisoned && entry.attempts == 2) && kept.len() == 1);
     Ok(())

@@ -265,7 +265,7 @@ impl Failures {
         refused: &mut BTreeMap<FailureId, StoreError>,
     ) -> Result<Option<BTreeSet<FailureId>>, StoreError> {
         let (mut found, mut after) = (BTreeSet::new(), None);
-        while let Some((page, last)) = poisoned(self.outbox(of_sessions), after.as_deref()).await? {
+        while let Some((page, last)) = exhausted_page(self.outbox(of_sessions), after.as_deref()).await? {
             let reports = self.reports(page, of_sessions).await?;
             found.extend(reports.iter().map(FailureReport::id));
             refused.extend(self.record_or_refuse(&reports).await?);
@@ -373,7 +373,7 @@ impl Failures {
 type Page = (Vec<(Option<Owner>, EntryResult)>, String);
 
 /// Returns the exhausted entries of some records of an outbox; `None` at the end.
-async fn poisoned(outbox: &dyn InspectOutbox, after: Option<&str>) -> Result<Option<Page>, StoreError> {
+async fn exhausted_page(outbox: &dyn InspectOutbox, after: Option<&str>) -> Result<Option<Page>, StoreError> {
     let page = outbox.poisoned(after, PAGE).await?;
     let Some(last) = page.last().map(|record| record.id.clone()) else { return Ok(None) };
     let entries = page.into_iter().flat_map(|record| {

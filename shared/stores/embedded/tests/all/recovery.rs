@@ -76,8 +76,8 @@ async fn recovery_ends_outbox_claims_keeping_poison() -> TestResult {
     let (store, host) = (&depot.store, &*depot.host);
     let lock = Store::lock(depot.folder.path())?;
     let (partition, now) = (sample::partition(host), sample::now(host));
-    let poisoned = outbox::Entry { poisoned: true, ..sample::entry(host, partition, now)? };
-    let add = vec![sample::entry(host, partition, now)?, poisoned.clone()];
+    let exhausted = outbox::Entry { poisoned: true, ..sample::entry(host, partition, now)? };
+    let add = vec![sample::entry(host, partition, now)?, exhausted.clone()];
     store
         .persist(&[Persist { add, ..sample::persist(partition, None, sample::content(host, "x")) }], now)
         .await?;
@@ -91,7 +91,7 @@ async fn recovery_ends_outbox_claims_keeping_poison() -> TestResult {
     let [OutboxRecord { owner, entries, .. }] = left.as_slice() else { panic!("{left:?}") };
     assert_eq!(
         (*owner, entries),
-        (Some(Owner::Saga(partition)), &vec![Ok(claimed[0].clone()), Ok(poisoned)])
+        (Some(Owner::Saga(partition)), &vec![Ok(claimed[0].clone()), Ok(exhausted)])
     );
     Ok(())
 }

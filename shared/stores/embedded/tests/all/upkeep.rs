@@ -33,12 +33,14 @@ async fn expired_search_is_replaced_keeping_poison() -> TestResult {
     let depot = Depot::new();
     let (store, host) = (&depot.store, &*depot.host);
     let (partition, now) = (sample::partition(host), sample::now(host));
-    let poisoned = Entry { poisoned: true, ..sample::entry(host, partition, now)? };
-    let ended =
-        Persist { add: vec![poisoned.clone()], ..sample::persist(partition, None, sample::ended(host, now)) };
+    let exhausted = Entry { poisoned: true, ..sample::entry(host, partition, now)? };
+    let ended = Persist {
+        add: vec![exhausted.clone()],
+        ..sample::persist(partition, None, sample::ended(host, now))
+    };
     store.persist(&[ended], now).await?;
     let later = sample::later(now, 7 * 24 * 3600);
-    assert_eq!(store.purge(later).await?.sagas, 0, "a poisoned entry is never deleted");
+    assert_eq!(store.purge(later).await?.sagas, 0, "an exhausted entry is never deleted");
     assert_eq!(store.load(&[partition], later).await?.remove(0)?, None);
     let fresh = sample::persist(partition, None, sample::content(host, "fresh"));
     assert_eq!(
@@ -48,7 +50,7 @@ async fn expired_search_is_replaced_keeping_poison() -> TestResult {
     );
     assert_eq!(store.persist(&[fresh], later).await?, [PersistOutcome::Stored]);
     let document = store.load(&[partition], later).await?.remove(0)?.ok_or("it is stored")?;
-    assert_eq!((document.version, document.outbox.as_slice()), (1, [poisoned].as_slice()));
+    assert_eq!((document.version, document.outbox.as_slice()), (1, [exhausted].as_slice()));
     Ok(())
 }
 

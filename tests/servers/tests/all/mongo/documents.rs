@@ -292,7 +292,7 @@ async fn foreign_data_is_rejected_by_name() -> TestResult {
 
 /// For example an entry that was requeued a moment ago and was not processed again.
 #[tokio::test]
-async fn unreadable_unpoisoned_entry_is_not_listed() -> TestResult {
+async fn unreadable_requeued_entry_is_not_listed() -> TestResult {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     let mut write = create("good");
@@ -309,7 +309,7 @@ async fn unreadable_unpoisoned_entry_is_not_listed() -> TestResult {
     scratch.end().await
 }
 
-/// The entries of such a record cannot be claimed, so all are poisoned together. They are listed and can be deleted.
+/// The entries of such a record cannot be claimed, so all are exhausted together. They are listed and can be deleted.
 #[tokio::test]
 async fn record_with_unreadable_id_does_not_hide_others() -> TestResult {
     let scratch = Scratch::new().await?;

@@ -37,10 +37,10 @@ async fn document_expires_after_end_with_empty_outbox() -> TestResult {
     let ended = persist(sample::ended(HOST, now));
     let unsent = |entry: Entry| Persist { add: vec![entry], ..persist(sample::ended(HOST, now)) };
     let waiting = unsent(sample::entry(HOST, ended.partition, now)?);
-    let poisoned = unsent(Entry { poisoned: true, ..sample::entry(HOST, ended.partition, now)? });
+    let exhausted = unsent(Entry { poisoned: true, ..sample::entry(HOST, ended.partition, now)? });
     let entry = waiting.add[0].clone();
     let waiting_for = waiting.partition;
-    scratch.mongo.persist(&[running, ended, waiting, poisoned], now).await?;
+    scratch.mongo.persist(&[running, ended, waiting, exhausted], now).await?;
     eventually("the ended one is deleted", TIMEOUT, async || {
         Ok::<_, mongodb::error::Error>(count(&scratch, collections::SAGA).await? == 3)
     })
@@ -54,8 +54,8 @@ async fn document_expires_after_end_with_empty_outbox() -> TestResult {
     .await?;
     let left: Vec<Document> =
         scratch.collection(collections::SAGA).find(doc! {}).await?.try_collect().await?;
-    let poisoned = left.iter().filter(|document| document.contains_key("CompletedAt")).count();
-    assert_eq!((left.len(), poisoned), (2, 1), "{left:?}");
+    let exhausted = left.iter().filter(|document| document.contains_key("CompletedAt")).count();
+    assert_eq!((left.len(), exhausted), (2, 1), "{left:?}");
     scratch.end().await
 }
 

@@ -16,9 +16,9 @@ use crate::world::{Slow, World};
 const SECOND: Duration = Duration::from_secs(1);
 
 /// The entries of an outbox are requeued as they were reported. An unreadable entry becomes a new failure when it is
-/// poisoned again.
+/// exhausted again.
 #[tokio::test]
-async fn poisoned_effects_become_failures_and_are_requeued() {
+async fn exhausted_effects_become_failures_and_are_requeued() {
     let world = World::new();
     let searches = [world.announce(&["a.ris"]).await.search_id, world.announce(&["b.ris"]).await.search_id];
     world.run().await;
@@ -45,7 +45,7 @@ async fn poisoned_effects_become_failures_and_are_requeued() {
     world.functions.failures.retry(all(), "Ann").await.unwrap();
     run_to_the_end(&world).await;
     assert_eq!(of(&world, FailureStatus::Retried).await.len(), 2);
-    // One entry is sent; the other is still unreadable and is poisoned again.
+    // One entry is sent; the other is still unreadable and is exhausted again.
     world.pass(Duration::from_secs(60)).await;
     world.run().await;
     gather(&world).await;
@@ -56,7 +56,7 @@ async fn poisoned_effects_become_failures_and_are_requeued() {
 
 /// After a day without access to a queue there may be one such effect per search.
 #[tokio::test]
-async fn many_poisoned_effects_are_recorded_across_invocations() {
+async fn many_exhausted_effects_are_recorded_across_invocations() {
     let world = World::new();
     for _ in 0..450 {
         world.announce(&["a.ris"]).await;
@@ -83,8 +83,8 @@ async fn deleted_failure_deletes_its_effect() {
     }
 }
 
-/// Returns the database with one poisoned effect in each of two searches, one of them unreadable.
-async fn with_two_poisoned(world: &World) -> rusqlite::Connection {
+/// Returns the database with one exhausted effect in each of two searches, one of them unreadable.
+async fn with_two_exhausted(world: &World) -> rusqlite::Connection {
     let searches = [world.announce(&["a.ris"]).await.search_id, world.announce(&["b.ris"]).await.search_id];
     world.run().await;
     let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
@@ -101,7 +101,7 @@ async fn with_two_poisoned(world: &World) -> rusqlite::Connection {
 /// Checks deletion after `archived` of the two failures were archived.
 async fn effects_go_with_their_failures(archived: usize) {
     let world = World::new();
-    let database = with_two_poisoned(&world).await;
+    let database = with_two_exhausted(&world).await;
     gather(&world).await;
     let left = || {
         let sql = "SELECT count(*) FROM outbox WHERE poisoned = 1";
@@ -189,9 +189,9 @@ async fn requeued_effect_closes_its_failure() {
     let search = world.announce(&["a.ris"]).await.search_id;
     world.run().await;
     let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
-    let poison = |poisoned: bool| {
+    let poison = |exhausted: bool| {
         let sql = "UPDATE outbox SET poisoned = ?1 WHERE owner_id = ?2 AND kind NOT LIKE '%job%'";
-        assert_eq!(database.execute(sql, rusqlite::params![poisoned, search.to_string()]).unwrap(), 1);
+        assert_eq!(database.execute(sql, rusqlite::params![exhausted, search.to_string()]).unwrap(), 1);
     };
     poison(true);
     gather(&world).await;
