@@ -55,7 +55,7 @@ impl Dispatcher {
     /// Counts the exhausted entries and logs each: an operator has to handle them.
     fn report_exhausted(&self, settlements: &[Settlement]) {
         let kept = settlements.iter().filter_map(|settlement| settlement.keep.as_ref());
-        let poisoned: Vec<&Entry> = kept.filter(|entry| entry.poisoned).collect();
+        let exhausted: Vec<&Entry> = kept.filter(|entry| entry.poisoned).collect();
         for Entry { id, attempts, error, .. } in &exhausted {
             let function = self.reporter.function;
             tracing::error!(function, entry_id = %id, attempts, error, "an outbox entry is exhausted");
