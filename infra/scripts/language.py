@@ -120,7 +120,10 @@ def all_marks() -> list[Mark]:
 
 
 def check_budget(found: list[Mark], allowed: dict[str, int]) -> None:
-    """Raises an error that shows the marked sentences of the areas that exceed their budget."""
+    """Raises an error that shows the marked sentences of the areas that exceed their budget.
+
+    A budget that is larger than its area needs is an error too, so that it can only decrease.
+    """
     counts = Counter(area(mark.path) for mark in found)
     exceeded = {name for name, count in counts.items() if count > allowed.get(name, 0)}
     if exceeded:
@@ -131,6 +134,10 @@ def check_budget(found: list[Mark], allowed: dict[str, int]) -> None:
         ]
         totals = ", ".join(f"{name} {counts[name]} of {allowed.get(name, 0)}" for name in sorted(exceeded))
         raise Failure("\n".join([*shown[:MAX_SHOWN], f"more marked sentences than before: {totals}"]))
+    unused = {name for name, count in allowed.items() if counts[name] < count}
+    if unused:
+        totals = ", ".join(f"{name} {counts[name]} of {allowed[name]}" for name in sorted(unused))
+        raise Failure(f"fewer marked sentences than the budget: {totals}; run infra/language.py --update")
 
 
 def budget() -> dict[str, int]:

@@ -46,6 +46,11 @@ class Budget(unittest.TestCase):
         with self.assertRaisesRegex(Failure, "docs 1 of 0"):
             language.check_budget(found, {})
 
+    def test_budget_that_is_too_large_is_an_error(self) -> None:
+        found = list(language.marks("docs/a.md", "Nobody reads it twice."))
+        with self.assertRaisesRegex(Failure, "infra 0 of 3"):
+            language.check_budget(found, {"docs": 1, "infra": 3})
+
 
 class Subjects(unittest.TestCase):
     def test_imperative_short_subject_is_accepted(self) -> None:
