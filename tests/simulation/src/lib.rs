@@ -12,6 +12,29 @@
 //! Messages are duplicated, delayed and delivered in any order. When the faults stop, the system must reach a final
 //! state and keep it, even if duplicates arrive days or months later.
 //!
+//! # Guarantees
+//!
+//! - A seed repeats its schedule exactly, on every machine, as long as the code and the workload are unchanged.
+//! - Every port call is a point at which a worker can stop, fail or crash. A port of the application is covered too.
+//! - The invariants of the engine are checked without code of the workload. Planted defects ([`Mutant`]) show that they
+//!   are found.
+//!
+//! # Example
+//!
+//! ```no_run
+//! use simulation::{Config, Mode, Range, Workload, run_many, simulate};
+//!
+//! fn invariants_hold_under_faults<W: Workload>(workload: &W) {
+//!     let config = Config::new(Mode::Ledger);
+//!     let range = Range { first_seed: 1, count: 2_000, threads: 2, stop_at_first: true };
+//!     let summary = run_many(workload, &config, &range, &|_| ());
+//!     if let Some((seed, violation)) = summary.first {
+//!         let trace = simulate(workload, &Config { trace: true, ..config }, seed).trace;
+//!         panic!("seed {seed} violates {violation}\n{}", trace.join("\n"));
+//!     }
+//! }
+//! ```
+//!
 //! In reading order:
 //! - [`workload`]: the interface that an application implements; [`access`]: the interface of the simulation for it;
 //! - [`options`]: options, invariants and results;

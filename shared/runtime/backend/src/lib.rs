@@ -9,6 +9,26 @@
 //! - `search`, with feature `search`: the settings and the ports of the search import.
 //!
 //! The features select the adapters that a program contains. Without features it contains none.
+//!
+//! # Guarantees
+//!
+//! - All wrong and missing settings are reported together, by name, before anything is opened.
+//! - A function is restricted to the queues and services that its table declares, as its role is.
+//! - While the database is unavailable, a function starts, and its calls return retryable errors.
+//!
+//! # Example
+//!
+//! The engine of one function on AWS, with the settings of its environment:
+//!
+//! ```no_run
+//! # #[cfg(feature = "services")]
+//! # async fn open(system: &saga::System<saga::Engine>) -> Result<saga::Engine, backend::OpenError> {
+//! use std::sync::Arc;
+//!
+//! let opened = backend::engine::for_function(system, "saga", Arc::new(())).await?;
+//! Ok(opened.ports)
+//! # }
+//! ```
 
 pub mod config;
 #[cfg(feature = "services")]

@@ -5,6 +5,26 @@
 //! - [`Trigger`] distinguishes a batch from a scheduled event.
 //!
 //! Message bodies stay undecoded here: an unreadable message must cost only its own record, not the batch.
+//!
+//! # Guarantees
+//!
+//! - A message that fails, panics or cannot be read costs only its own record: the others of its batch are acknowledged.
+//! - Work ends before the function's deadline, or is aborted and redelivered.
+//! - A wrong table or a missing setting ends the function at its start, with all faults in one message.
+//!
+//! # Example
+//!
+//! The function `saga` of a system, whose handler in the template is its name:
+//!
+//! ```no_run
+//! use lambda::{SettleVia, serve};
+//! use saga::{Engine, System};
+//!
+//! async fn run(engine: Engine, system: &System<Engine>) -> Result<(), lambda_runtime::Error> {
+//!     let function = system.function("saga").ok_or("the table has no function saga")?;
+//!     serve(&engine, system, function, SettleVia::Queue).await
+//! }
+//! ```
 
 // A panic in a handler fails only its own message (`messages::panics`). With `panic = "abort"` it would end the
 // process, and the whole batch would be delivered again.

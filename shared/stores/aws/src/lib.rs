@@ -9,6 +9,40 @@
 //! Addresses, region and credentials are where every AWS program has them: on Lambda in the environment that Lambda
 //! sets up, elsewhere in `AWS_*` variables and profiles. `AWS_ENDPOINT_URL_DYNAMODB`, `_SQS` and `_S3` name other
 //! endpoints (<https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html>).
+//!
+//! # Guarantees
+//!
+//! - A call that the SDK repeats after a timeout takes effect once: the ledger's conditional writes recognize their own
+//!   earlier attempt, and a queue's messages have ids.
+//! - A conflict is distinguished from a failure, and each error states whether a retry helps.
+//! - No error or log contains a credential.
+//!
+//! # Example
+//!
+//! The ledger and the queues of an engine:
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! use aws::ledger::Ledger;
+//! use aws::queues::{Queues, Sqs, client};
+//! use messages::{Host, Queue, QueueSpec};
+//!
+//! const MAIL: Queue = Queue::named("mail");
+//! static QUEUES: [QueueSpec; 2] = [
+//!     QueueSpec::standard(MAIL, Queue::named("mail-dead")),
+//!     QueueSpec::without_consumer(Queue::named("mail-dead")),
+//! ];
+//!
+//! # async fn open(host: Arc<dyn Host>) -> (Ledger, Sqs) {
+//! let config = aws::config().await;
+//! let ledger = Ledger::new(aws_sdk_dynamodb::Client::new(&config), "orders", "orders-ledger");
+//! let url = "https://sqs.eu-west-1.amazonaws.com/123456789012/mail".to_owned();
+//! let sqs = Sqs::new(client(&config, Duration::from_secs(10)), Queues::of("orders", [(MAIL, url)]), &QUEUES, host);
+//! (ledger, sqs)
+//! # }
+//! ```
 
 pub mod failure;
 pub mod ledger;

@@ -45,6 +45,22 @@
 //!
 //! TTL deletes items late, so reads of documents check the retention themselves. An item with pending or exhausted
 //! entries has no TTL.
+//!
+//! # Example
+//!
+//! The stores and the history of an engine:
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//!
+//! use dynamo::{Client, Dynamo, Settings};
+//! use saga::Engine;
+//!
+//! # async fn on_dynamodb(engine: Engine, config: &aws_config::SdkConfig) -> Engine {
+//! let dynamo = Dynamo::new(Client::new(config), Settings::new("orders"), engine.host.clone());
+//! Engine { stores: Ok(dynamo.stores()), history: Some(Arc::new(dynamo)), ..engine }
+//! # }
+//! ```
 
 mod application;
 mod entries;

@@ -25,6 +25,39 @@
 //! - **No background work.** The program that runs it calls [`Store::recover`] at its start and [`Store::purge`]
 //!   periodically.
 //!
+//! # Example
+//!
+//! A session that stores a record and sends a message, together or not at all:
+//!
+//! ```no_run
+//! use std::path::Path;
+//! use std::sync::Arc;
+//!
+//! use embedded::{Settings, Store};
+//! use messages::{Host, PartitionKey, Queue, QueueSpec, messages};
+//! use outbox::Key;
+//! use serde_json::json;
+//!
+//! const MAIL: Queue = Queue::named("mail");
+//! messages! { pub enum Mail of "seats" to MAIL { Confirm { seat: u32 } = 1 } }
+//! static QUEUES: [QueueSpec; 4] = [
+//!     QueueSpec::standard(outbox::session::CONTROL, Queue::named("control-dead")),
+//!     QueueSpec::without_consumer(Queue::named("control-dead")),
+//!     QueueSpec::standard(MAIL, Queue::named("mail-dead")),
+//!     QueueSpec::without_consumer(Queue::named("mail-dead")),
+//! ];
+//!
+//! # async fn book(dir: &Path, host: Arc<dyn Host>) -> Result<(), Box<dyn std::error::Error>> {
+//! let store = Arc::new(Store::open(dir, host.clone(), Settings::of("seats", &QUEUES))?);
+//! let engine = store.engine("seats", host, Arc::new(()));
+//! let mut session = engine.entry_point("web")?.session(PartitionKey::named("seats", "17"));
+//! session.write(Key::new("seat", "17"), json!({ "guest": "Ada" }));
+//! session.send(&Mail::Confirm { seat: 17 })?;
+//! session.commit().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Modules, in reading order
 //! - `store`, `settings`: opening, and the parts that all ports share;
 //! - `folder`: the files of the data directory and their permissions;

@@ -24,6 +24,26 @@
 //! # Limits
 //! A write whose reply was lost is not repeated, except where the driver can do so safely. It is reported as
 //! [`messages::StoreError::Unavailable`], and the caller has to determine its outcome.
+//!
+//! # Example
+//!
+//! The stores of an engine:
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//!
+//! use mongo::settings::{Settings, Uri};
+//! use mongo::{Mongo, OnDifference};
+//! use saga::{Engine, Stores};
+//!
+//! # async fn on_mongodb(engine: Engine) -> Result<Engine, Box<dyn std::error::Error>> {
+//! let settings = Settings::new("orders", Uri::new("mongodb://localhost/?replicaSet=rs0"));
+//! let mongo = Arc::new(Mongo::connect(&settings).await?);
+//! mongo.ensure_indexes(OnDifference::Report).await?;
+//! let stores = Stores::of(&mongo, mongo.saga_outbox(), mongo.session_outbox());
+//! Ok(Engine { stores: Ok(stores), ..engine })
+//! # }
+//! ```
 
 mod application;
 pub mod connect;
