@@ -216,6 +216,14 @@ where
         self.with_copies(self.ports.clone())
     }
 
+    /// Returns the ports for the requests of clients, restricted to what the table declares for them
+    /// ([`Engine::declared_for_requests`]).
+    pub fn request_ports(&self) -> P {
+        let mut ports = self.ports();
+        *ports.as_mut() = ports.as_ref().clone().declared_for_requests(self.system);
+        ports
+    }
+
     /// Delivers messages until `done` resolves. The workers finish their work in progress.
     pub async fn run_until<T>(&self, done: impl Future<Output = T>) -> Result<T, MissingSetting> {
         let crashes = self.faults.crash.map(|seed| Arc::new(Crashes::new(seed)));

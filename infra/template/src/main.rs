@@ -14,7 +14,7 @@ async fn main() -> anyhow::Result<()> {
     let with_service = |engine| Ports { engine, service: Arc::new(Echo) };
     let (dir, faults) = (Path::new("data"), FaultInjection::default());
     let runner = Runner::open_with(&SYSTEM, dir, Arc::new(SystemHost), faults, with_service).await?;
-    let api = Api::new(runner.ports().as_ref())?;
+    let api = Api::new(runner.request_ports().as_ref())?;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
     let serve = async {
         let stop = async { tokio::signal::ctrl_c().await.unwrap_or_default() };

@@ -40,7 +40,7 @@ async fn job_runs_once_despite_duplicates() {
     let with_service = move |engine| Ports { engine, service: counting.clone() };
     let faults = FaultInjection { copies: 3, ..FaultInjection::default() };
     let runner = Runner::open_with(&SYSTEM, dir.path(), Arc::new(SystemHost), faults, with_service).await.unwrap();
-    let api = Api::new(runner.ports().as_ref()).unwrap();
+    let api = Api::new(runner.request_ports().as_ref()).unwrap();
     let client = async {
         for _ in 0..2 {
             assert_eq!(respond(&api, "POST", "/jobs/first", r#""hello""#).await.0, StatusCode::ACCEPTED);

@@ -63,16 +63,29 @@ struct TypedApplication<W: Workload> {
 }
 
 impl<W: Workload> TypedApplication<W> {
-    fn ports(&self, port: &Port, function: Option<&'static str>) -> W::Ports {
-        let engine = engine(self.system(), port);
-        let engine = match function.and_then(|name| self.workload.system().function(name)) {
-            Some(function) => {
-                let send = Arc::new(DeclaredSends::of(function, port));
-                Engine { send, ..engine.declared_by(function) }
-            }
-            None => engine,
+    /// Returns the ports of a function.
+    fn ports_of(&self, port: &Port, function: &Function<W::Ports>) -> W::Ports {
+        let send = Arc::new(DeclaredSends::of(function.name, &[function], port));
+        let engine = Engine { send, ..engine(self.system(), port).declared_by(function) };
+        self.workload.ports(engine, Access::new(port, Some(function.name)))
+    }
+
+    /// Returns the ports of a client, whose requests the table may restrict.
+    fn ports_of_client(&self, port: &Port) -> W::Ports {
+        let (system, unrestricted) = (self.workload.system(), engine(self.system(), port));
+        let functions: Vec<_> = system.request_functions().collect();
+        let engine = if functions.is_empty() {
+            unrestricted
+        } else {
+            let send = Arc::new(DeclaredSends::of("a client's request", &functions, port));
+            Engine { send, ..unrestricted.declared_for_requests(system) }
         };
-        self.workload.ports(engine, Access::new(port, function))
+        self.workload.ports(engine, Access::new(port, None))
+    }
+
+    /// Returns the ports of an operator, who is not restricted.
+    fn ports_of_operator(&self, port: &Port) -> W::Ports {
+        self.workload.ports(engine(self.system(), port), Access::new(port, None))
     }
 
     /// Returns the saga behind a queue.
@@ -94,8 +107,8 @@ impl<W: Workload> Application for TypedApplication<W> {
 
     fn consumer(&self, port: &Port, function: &str) -> Result<Arc<dyn Consumer>, MissingSetting> {
         let function = self.workload.system().function(function);
-        match function.and_then(|function| Some((function.name, function.build?))) {
-            Some((name, build)) => build(&self.ports(port, Some(name))),
+        match function.and_then(|function| Some((function, function.build?))) {
+            Some((function, build)) => build(&self.ports_of(port, function)),
             // The engine's function, for a system that does not name one.
             None => Ok(Arc::new(engine(self.system(), port).dispatch_outbox(SETTLES)?)),
         }
@@ -111,15 +124,15 @@ impl<W: Workload> Application for TypedApplication<W> {
     }
 
     fn client(&self, port: &Port, rng: Rng) -> BoxFuture<'static, ()> {
-        self.workload.client(self.ports(port, None), Access::new(port, None), rng)
+        self.workload.client(self.ports_of_client(port), Access::new(port, None), rng)
     }
 
     fn after_restore(&self, port: &Port, what: RestoredStores) -> BoxFuture<'static, bool> {
-        self.workload.after_restore(self.ports(port, None), Access::new(port, None), what)
+        self.workload.after_restore(self.ports_of_operator(port), Access::new(port, None), what)
     }
 
     fn check_stored(&self, port: &Port) -> BoxFuture<'static, bool> {
-        self.workload.check_stored(self.ports(port, None), Access::new(port, None))
+        self.workload.check_stored(self.ports_of_operator(port), Access::new(port, None))
     }
 }
 
@@ -271,14 +284,14 @@ struct DeclaredSends {
 }
 
 impl DeclaredSends {
-    fn of<P>(function: &Function<P>, port: &Port) -> Self {
-        let mut queues = function.declared_queues();
+    fn of<P>(name: &'static str, functions: &[&Function<P>], port: &Port) -> Self {
+        let mut queues: Vec<_> = functions.iter().flat_map(|function| function.declared_queues()).collect();
         if port.has(Mutant::QueueUndeclared)
-            && let Some(omitted) = function.sends.last()
+            && let Some(omitted) = functions.last().and_then(|function| function.sends.last())
         {
             queues.retain(|queue| queue != omitted);
         }
-        Self { function: function.name, queues, port: port.clone() }
+        Self { function: name, queues, port: port.clone() }
     }
 }
 

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use messages::{Outgoing, Queue, QueueSpec, SendError, SendMessages, StoreError, naming};
 
 use crate::engine::Engine;
-use crate::system::{Function, MissingSetting, Service, System};
+use crate::system::{Function, MissingSetting, Service, Source, System};
 
 /// All faults of the table of an application.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +48,11 @@ impl<P> System<P> {
         let mut reported = BTreeSet::new();
         faults.retain(|fault| reported.insert(fault.clone()));
         if faults.is_empty() { Ok(()) } else { Err(WrongTable { system: self.name, faults }) }
+    }
+
+    /// Returns the functions behind requests of clients.
+    pub fn request_functions(&self) -> impl Iterator<Item = &'static Function<P>> {
+        self.functions.iter().copied().filter(|function| function.source == Source::Requests)
     }
 
     fn specifies(&self, queue: &Queue) -> bool {
@@ -138,20 +143,35 @@ impl Engine {
     /// and messages to other queues are refused.
     #[must_use]
     pub fn declared_by<P>(self, function: &Function<P>) -> Self {
+        let queue = function.source.queue().cloned();
+        Self { queue, ..self.declared_by_all(function.name, &[function]) }
+    }
+
+    /// Returns the engine restricted to what the functions behind requests of clients declare together. An application
+    /// without such a function has its entry points in other programs, so its engine is not restricted.
+    #[must_use]
+    pub fn declared_for_requests<P>(self, system: &System<P>) -> Self {
+        let functions: Vec<_> = system.request_functions().collect();
+        if functions.is_empty() { self } else { self.declared_by_all("the request's function", &functions) }
+    }
+
+    fn declared_by_all<P>(self, name: &'static str, functions: &[&Function<P>]) -> Self {
         let check = |service: Service, alternative: Service| {
-            let is_declared =
-                function.services.iter().any(|declared| [service, alternative].contains(declared));
-            if is_declared { Ok(()) } else { Err(undeclared(service, function.name)) }
+            let mut declared = functions.iter().flat_map(|function| function.services);
+            if declared.any(|declared| [service, alternative].contains(declared)) {
+                Ok(())
+            } else {
+                Err(undeclared(service, name))
+            }
         };
         let ledger = check(Service::LEDGER, Service::TOKENS);
         Self {
-            queue: function.source.queue().cloned(),
             stores: check(Service::DATABASE, Service::DATABASE).and(self.stores),
             partitions: ledger.and(self.partitions),
             processed: check(Service::PROCESSED, Service::PROCESSED).and(self.processed),
             send: Arc::new(DeclaredQueues {
-                function: function.name,
-                queues: function.declared_queues(),
+                function: name,
+                queues: functions.iter().flat_map(|function| function.declared_queues()).collect(),
                 inner: self.send,
             }),
             ..self

@@ -67,6 +67,37 @@ async fn undeclared_queue_is_refused() -> TestResult {
     Ok(())
 }
 
+/// The shop, which declares neither the ledger nor the queue of the warehouse.
+static SHOP: Function<Engine> = Function {
+    name: "shop",
+    services: &[Service::DATABASE],
+    source: Source::Requests,
+    sends: &[SAGA],
+    drains: &[],
+    build: None,
+};
+
+static WITH_SHOP: System<Engine> = System {
+    name: SYSTEM.name,
+    queues: &QUEUES,
+    functions: &[&SAGA_FUNCTION, &WAREHOUSE_FUNCTION, &WAREHOUSE_FAULTS, &DISPATCH_OUTBOX, &SHOP],
+};
+
+#[tokio::test]
+async fn requests_use_only_what_their_functions_declare() -> TestResult {
+    let (_dir, runner) = open(&WITH_SHOP).await?;
+    let engine = runner.request_ports();
+    let missing = engine.entry_point("shop").err().unwrap();
+    assert!(missing.to_string().starts_with("service ledger of"), "{missing}");
+    let number = "4711".to_owned();
+    let ship = Command::Ship { number: number.clone() };
+    let refused = engine.send_now("shop", partition(&number), &ship).await.unwrap_err();
+    assert!(refused.to_string().contains("queue warehouse"), "{refused}");
+    // An operator is not restricted.
+    runner.ports().send_now("operator", partition(&number), &ship).await?;
+    Ok(())
+}
+
 #[tokio::test]
 async fn wrong_table_is_not_opened() -> TestResult {
     static REQUESTS: Function<Engine> = Function {
