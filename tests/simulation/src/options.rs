@@ -130,6 +130,8 @@ pub enum Mutant {
     OperatorEventRepeated,
     /// An operator does not notice that a release was refused because the lease had expired.
     OperatorReleaseBelieved,
+    /// A late write of a record replaces the content of a newer version of its instance.
+    RecordGoesBack,
     /// A defect that the application plants in its own ports, by its name.
     Own(&'static str),
 }
@@ -190,6 +192,9 @@ impl Mutant {
     /// events.
     pub const TERMINATED: [Self; 3] =
         [Self::TerminationIgnored, Self::OperatorEventRepeated, Self::OperatorReleaseBelieved];
+
+    /// The defects of the engine that are found only on applications whose transitions write records.
+    pub const OF_RECORDS: [Self; 1] = [Self::RecordGoesBack];
 
     /// Returns the modes in which it is a defect. Without a ledger, there are no tokens, fences and garbage collection.
     pub fn modes(self) -> &'static [Mode] {

@@ -10,7 +10,7 @@ use saga::Control;
 use tracing::subscriber::NoSubscriber;
 
 use crate::application::{self, Application};
-use crate::coverage::Coverage;
+use crate::coverage::{Call, Coverage};
 use crate::options::{Config, Invariant, Mode, Mutant, Outcome, Stats, Violation};
 use crate::schedule::Schedule;
 use crate::workload::Workload;
@@ -113,7 +113,9 @@ pub fn planted<W: Workload>(workload: &W) -> Vec<(Mutant, Mode)> {
     let may = |control| workload.controls().contains(&control);
     let paused = Mutant::PAUSED.into_iter().filter(|_| may(Control::Pause));
     let terminated = Mutant::TERMINATED.into_iter().filter(|_| may(Control::Terminate));
-    let engine = Mutant::ENGINE.into_iter().chain(between).chain(paused).chain(terminated);
+    let has_records = !workload.unused().contains(&Call::RECORDS_ADVANCE);
+    let records = Mutant::OF_RECORDS.into_iter().filter(|_| has_records);
+    let engine = Mutant::ENGINE.into_iter().chain(between).chain(paused).chain(terminated).chain(records);
     let visible = engine.filter(|mutant| !workload.hidden_defects().contains(mutant));
     let all = visible.map(|mutant| (mutant, mutant.modes())).chain(own);
     all.flat_map(|(mutant, modes)| modes.iter().map(move |mode| (mutant, *mode))).collect()

@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use crate::coverage::Call;
 use crate::describe::short;
+use crate::options::Mutant;
 use crate::port::Port;
 use crate::world::World;
 
@@ -163,7 +164,7 @@ impl World {
         let found = self.records.get(&key).map_or(0, |record| record.revision);
         self.note(|| format!("records.advance  {key} from {found} to {revision}"));
         self.check_record(&key, revision);
-        if found < revision {
+        if found < revision || self.has(Mutant::RecordGoesBack) {
             self.records.insert(key, Record { revision, body });
         }
     }
