@@ -176,7 +176,7 @@ impl<'a> Turns<'a> {
         (announced.search_id, reading_on)
     }
 
-    /// Returns the number of studies of a search that repeat one of the other.
+    /// Returns the number of studies of `search` that repeat a study of `other`.
     async fn repeated(&self, search: SearchId, other: SearchId) -> usize {
         let studies = self.world.studies(search).await;
         studies.iter().filter(|study| study.duplicate.is_some_and(|of| of.search_id == other)).count()

@@ -106,7 +106,8 @@ async fn small_file_is_read_alongside_larger_ones() {
 struct BlockingReaders {
     begun: Mutex<Vec<oneshot::Sender<()>>>,
     released: Mutex<mpsc::Receiver<()>>,
-    /// `true` if a reader ended without being released, because no other work was done while it computed.
+    /// `true` if a reader ended at its time limit without being released, because no other work was done while it
+    /// computed.
     was_waited_for: AtomicBool,
 }
 

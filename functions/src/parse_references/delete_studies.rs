@@ -12,7 +12,8 @@ use super::ParseReferences;
 use super::attempt::Deadline;
 
 impl ParseReferences {
-    /// Deletes the stored records of these files, as far as the stored search requires it. It is idempotent.
+    /// Deletes the stored records of a command's files. If the search was deleted (`forget`), all files are deleted,
+    /// and otherwise only those that the search has abandoned. The deletion is idempotent.
     pub(super) async fn delete_files(
         &self,
         search: SearchId,

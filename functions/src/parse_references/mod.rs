@@ -76,8 +76,8 @@ const MAX_TRIES: u32 = 3;
 /// The index of the reply of an attempt that has read the file. Its content follows from the file, so redeliveries
 /// repeat it.
 const READ: usize = 0;
-/// The index of the reply after too many crashes, distinct from [`READ`] and the one of `report-faults`: the token
-/// admits one of them.
+/// The index of the reply after too many crashes. It differs from [`READ`] and from the index of `report-faults`. The
+/// token admits one of these replies.
 const CRASHED: usize = 2;
 
 /// The number of reading threads. On Lambda it depends on the function's memory. The query reads system files, so it is

@@ -26,7 +26,7 @@ async fn binary_answers_each_record() {
     BATCHES.feed_binary(env!("CARGO_BIN_EXE_parse-references")).await;
 }
 
-/// An attempt does not interrupt its first record.
+/// An attempt always reads its first record to the end, so the largest record has to fit into an invocation.
 #[test]
 fn first_record_fits_into_an_invocation() {
     let units = work::budget(Settings::default().max_record_bytes);

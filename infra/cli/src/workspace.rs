@@ -58,12 +58,13 @@ pub(crate) fn settings(location: &args::Location) -> anyhow::Result<Config> {
 /// An open backend.
 pub(crate) struct Workspace {
     pub(crate) backend: Backend,
-    /// The data directory that this program holds for work; `None` for services, and if it is only read or operated on.
+    /// The data directory that this program has locked for work. `None` with services, and if the directory is only
+    /// read or operated on.
     home: Option<Home<Ports>>,
 }
 
 impl Workspace {
-    /// Opens it for work: a data directory exclusively, or services after checking that all of them exist.
+    /// Opens a backend for work: a data directory exclusively, or services after a check that all of them exist.
     pub(crate) async fn open(config: Config) -> anyhow::Result<Self> {
         let host: Arc<dyn Host> = Arc::new(SystemHost);
         match config.backend {

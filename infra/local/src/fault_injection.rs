@@ -77,7 +77,7 @@ impl Crashes {
         self.crashed.notified().await;
     }
 
-    /// Counts a step. Returns `true` if the workers crash at it.
+    /// Counts a step. Returns `true` if the workers crash at this step.
     fn is_fatal(&self) -> bool {
         // A poisoned lock does not matter: the numbers are valid at any time.
         let mut plan = self.plan.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -23,7 +23,7 @@ pub(crate) struct Graph {
     /// The predecessor through which each state was first reached, and the index of the action. The initial state has
     /// none.
     reached: Vec<(u32, u16)>,
-    /// Certain steps, as source and target.
+    /// The steps that happen in every fair execution, as pairs of source and target state.
     certain: Vec<(u32, u32)>,
     /// The states at rest, in which no work remains.
     rests: Vec<u32>,

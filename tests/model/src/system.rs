@@ -28,7 +28,7 @@ pub struct SystemState<F: Family> {
     pub(crate) peer: Option<PartitionKey>,
     pub(crate) ledger: Ledger,
     pub(crate) document: Option<StoredDocument<F>>,
-    /// The document before the last write, while a load may still return it.
+    /// The document before the last write, as long as a load may still return this document.
     pub(crate) earlier: Option<Option<StoredDocument<F>>>,
     /// `true` if the document was deleted after its retention.
     pub(crate) expired: bool,
@@ -64,7 +64,7 @@ pub(crate) struct RemainingFaults {
 pub(crate) struct StoredDocument<F: Family> {
     pub(crate) document: KeyedValue<DocumentOf<F>>,
     pub(crate) fence: u64,
-    /// The hash of the state alone, independent of its writer and its tokens.
+    /// The hash of the state alone, without the writer and the tokens of the document.
     pub(crate) state: u64,
 }
 
@@ -87,7 +87,7 @@ pub struct Batch(pub(crate) MessageId, pub(crate) Option<MessageId>);
 pub(crate) struct QueuedMessage<F: Family> {
     pub(crate) incoming: KeyedValue<IncomingOf<F>>,
     pub(crate) acknowledged: bool,
-    /// `true` if it is in the dead-letter queue, and keeps its token.
+    /// `true` if the message is in the dead-letter queue. Its token is kept.
     pub(crate) dead: bool,
     pub(crate) copies: u8,
 }
@@ -110,7 +110,7 @@ pub(crate) enum Phase<F: Family> {
     Refused(Batch, HeldClaim),
     /// No decision was possible, because it requires more tokens than the attempt has.
     Short(Batch, HeldClaim, TokenDemand),
-    /// The partition was then released, to be claimed again with enough tokens.
+    /// After a lack of tokens, the partition was released. It is claimed again with enough tokens.
     Again(Batch, TokenDemand),
     /// The document is stored, or no write was needed.
     Stored(Batch, HeldClaim, KeyedValue<PlanOf<F>>),
@@ -268,8 +268,8 @@ impl<S: Saga> System<S> {
         self.workers.iter().filter_map(Phase::batch).filter(|batch| batch.contains(id)).count()
     }
 
-    /// Returns the number of duplicates needed for a worker to receive the batch: every delivery of an acknowledged
-    /// message, and all but one of an unacknowledged message.
+    /// Returns the number of duplicates of a message that a worker needs to receive the batch. The first delivery of an
+    /// unacknowledged message is not a duplicate. Every other delivery is one.
     pub(crate) fn copies_needed(&self, batch: Batch, id: MessageId) -> u8 {
         let is_first = !self.queue.value[&id].acknowledged && self.in_flight(id) == 0;
         batch.count(id) - u8::from(is_first)

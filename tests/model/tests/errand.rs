@@ -11,7 +11,8 @@ use model::{
 use saga::{Advance, Decision, Event, SAGA, Saga};
 use serde::{Deserialize, Serialize};
 
-/// Exploring takes and returns memory all the time: with the system's allocator that is half of the processor time.
+/// The exploration allocates and frees memory constantly. With the system's allocator, this takes half of the processor
+/// time.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

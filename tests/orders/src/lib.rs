@@ -32,15 +32,15 @@ messages! {
     /// The events of an order.
     #[allow(missing_docs, reason = "the field names are self-explanatory")]
     pub enum OrderEvent of "orders" to SAGA {
-        /// A customer placed it.
+        /// A customer placed the order.
         Placed { number: String, cents: u64, at: Timestamp } = 1,
         /// A customer paid.
         Paid { cents: u64 } = 1,
-        /// The warehouse shipped it.
+        /// The warehouse shipped the order.
         Shipped { carrier: String, tracking: String } = 2,
         /// The order was not paid in time.
         PaymentOverdue {} = 1,
-        /// The warehouse could not ship it.
+        /// The warehouse could not ship the order.
         NotShipped {} = 1,
     }
     upcast shipped_without_carrier
@@ -76,13 +76,13 @@ fn shipped_without_carrier(name: &str, from: u16, mut data: Value) -> Result<Val
 /// The state of an order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Order {
-    /// Its number; empty until it is placed.
+    /// The number of the order; empty until the order is placed.
     pub number: String,
-    /// Its price.
+    /// The price in cents.
     pub cents: u64,
-    /// The time at which it was placed.
+    /// The time at which the order was placed.
     pub placed_at: Timestamp,
-    /// Its progress.
+    /// The progress of the order.
     #[serde(flatten)]
     pub step: Step,
 }
@@ -97,15 +97,15 @@ pub enum Step {
     New,
     /// The payment has overtaken the order.
     Prepaid { paid: u64 },
-    /// It waits for the payment.
+    /// The order waits for the payment.
     Placed,
-    /// It waits for the warehouse.
+    /// The order waits for the warehouse.
     Paid,
-    /// It was shipped.
+    /// The order was shipped.
     Shipped { carrier: String, tracking: String, at: Timestamp },
-    /// It was not paid in time.
+    /// The order was not paid in time.
     Overdue { at: Timestamp },
-    /// It was paid, but the warehouse could not ship it.
+    /// The order was paid, but the warehouse could not ship it.
     Unshipped { at: Timestamp },
 }
 

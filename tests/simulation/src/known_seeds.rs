@@ -32,8 +32,8 @@ impl Hunt {
     }
 }
 
-/// Plants every defect of the engine and of the workload separately. Tries its seed in `known`, and then this number of
-/// schedules from seed 0 on if that seed does not find it.
+/// Plants every defect of the engine and of the workload separately. For each defect, its seed in `known` is tried
+/// first. If this seed does not find the defect, `schedules` schedules from seed 0 on are tried.
 ///
 /// `known` has a line for each defect and mode: the defect, the mode and the seed, with a space in between. Lines of
 /// any other form are ignored.

@@ -36,7 +36,8 @@ fn run(program: &Program, command: &[&str]) -> Run {
     run
 }
 
-/// Creates a file with a hostile name, titles and unreadable record. Records with control characters are unreadable.
+/// Creates a file with a hostile name, hostile titles, and a hostile record that cannot be read. Records with control
+/// characters cannot be read.
 fn hostile_file(program: &Program) -> PathBuf {
     let acting = CONTROL.replace(['\n', '\r'], "");
     let turned = format!("{BIDI}\u{2028}{BIDI}");

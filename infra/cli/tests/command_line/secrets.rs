@@ -16,7 +16,8 @@ use crate::program::{Program, bundled};
 
 const FILE: &str = "psycinfo.ris";
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// The minimum length of a secret field. Shorter fields of a form are well-known words.
+/// The minimum length of a form field that counts as a secret. Shorter fields contain well-known words, which logs may
+/// contain too.
 const MIN_SECRET: usize = 16;
 
 /// Strings that an attacker could use.
@@ -79,7 +80,7 @@ async fn unreadable_objects_hide_their_keys() -> TestResult {
     let program = Program::new().setting("RUST_LOG", "trace");
     let announced = uploaded(&program).await?;
     let secrets = Secrets::of(&announced.files.iter().map(|file| &file.upload).collect::<Vec<_>>());
-    // One is missing, which may be temporary, and one was replaced by something else.
+    // One object is missing, which may be temporary. The other was replaced by a folder.
     let objects = std::fs::read_dir(program.data().join("objects"))?.collect::<Result<Vec<_>, _>>()?;
     let [away, changed] = objects.as_slice() else { return Err("two files were uploaded".into()) };
     std::fs::remove_file(away.path())?;

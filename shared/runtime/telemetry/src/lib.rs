@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(String::from_utf8(lines.out).unwrap(), expected);
     }
 
-    /// The most that is heard of a target.
+    /// Returns the most verbose level at which a target is logged.
     fn max_level(asked: &str, format: LogFormat, target: &str) -> LevelFilter {
         let filter = filter(Some(asked), format);
         let levels = [

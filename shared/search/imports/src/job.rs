@@ -94,9 +94,9 @@ pub struct JobFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
-    /// It was read completely.
+    /// The file was read completely.
     Completed(Counts),
-    /// It was rejected or could not be read; none of its records are stored.
+    /// The file was rejected or could not be read. None of its records are stored.
     Failed {
         /// The reason, in plain language for the reviewer.
         reason: String,

@@ -420,7 +420,7 @@ impl Stream {
         self.front += stop;
     }
 
-    /// Advances after text at the front.
+    /// Moves the current position past this text, with which the unread bytes begin.
     fn consume(&mut self, text: &[u8]) {
         spend(text.len());
         self.position = self.behind(self.position, text);

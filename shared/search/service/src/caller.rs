@@ -31,7 +31,7 @@ pub enum ProjectAccess {
 }
 
 impl ProjectAccess {
-    /// Returns access to nothing.
+    /// Returns access to no project.
     pub const fn none() -> Self {
         Self::Only(BTreeMap::new())
     }

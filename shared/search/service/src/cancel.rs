@@ -109,8 +109,8 @@ impl SearchService {
     }
 }
 
-/// Rebuilds the manifest from the job. It is only used while the announcement has not been handled, and then the job
-/// is complete.
+/// Rebuilds the manifest from the job. The function is only used before the announcement is handled, when the job is
+/// still complete.
 pub(super) fn manifest(job: &Job) -> Manifest {
     let files = job.files.iter().map(|file| ManifestFile {
         file_id: file.file_id,

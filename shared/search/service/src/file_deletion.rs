@@ -8,7 +8,8 @@ use outbox::ReadRecords;
 use crate::Repairs;
 use crate::marking::DuplicateMarking;
 
-/// The index and the reason of the reply of an attempt that finds its file deleted. The search no longer waits for it.
+/// The index and the reason of the reply of an attempt whose file was deleted. The search no longer waits for this
+/// reply.
 const REPLY: usize = 3;
 const REASON: &str = "its stored records were deleted";
 

@@ -21,14 +21,14 @@ pub enum Scope {
     Review(ProjectId),
     /// An import and the imports that repair it.
     Import {
-        /// The import, and after it its repairs by age.
+        /// The import, followed by its repairs in the order of their age.
         jobs: Vec<Job>,
         /// The files; `None` for all of them.
         files: Option<Vec<FileId>>,
     },
 }
 
-/// The files of an export, with what is written about them.
+/// The files of an export, with the data about them that the export contains.
 #[derive(Debug)]
 pub struct FilesToExport {
     /// The files, in the order of the export.
@@ -53,8 +53,8 @@ impl From<StoredSearch> for FilesToExport {
 pub struct TooManySearches;
 
 impl SearchService {
-    /// Returns the studies of a review, or of one of its imports and its repairs, or of one file of that import and the
-    /// files that repair it. Returns `None` if the import or file does not exist.
+    /// Returns the studies of a whole review, or of `search` and its repairs. With `file`, the studies are those of
+    /// this file and of the files that repair it. Returns `None` if the import or file does not exist.
     pub async fn scope(
         &self,
         project: ProjectId,

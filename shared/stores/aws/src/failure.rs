@@ -17,9 +17,9 @@ use messages::StoreError;
 pub struct Resource {
     /// Such as "table".
     pub kind: &'static str,
-    /// Its name or address.
+    /// The name or address of the resource.
     pub name: String,
-    /// The environment variable that sets it.
+    /// The environment variable that sets the name or address.
     pub setting: String,
 }
 
@@ -32,7 +32,7 @@ impl fmt::Display for Resource {
 /// The reason why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// It does not exist in this region and account.
+    /// The resource does not exist in this region and account.
     #[error("there is no {0}")]
     Missing(Resource),
     /// The credentials are unknown.
@@ -94,7 +94,7 @@ where
         SdkError::ServiceError(answer) => {
             let status = answer.raw().status().as_u16();
             let code = answer.err().code().map_or_else(|| format!("status {status}"), str::to_owned);
-            // Some answers have no words, such as those to HEAD.
+            // Some responses have no message, such as those to HEAD.
             let message = answer.err().message().unwrap_or("no explanation").to_owned();
             (may_pass(&code, status), answered(resource, code, message))
         }
@@ -135,7 +135,7 @@ enum Kind {
     Other,
 }
 
-/// The names that DynamoDB, SQS and S3 have for the same things
+/// Returns the kind of an error code. DynamoDB, SQS and S3 have different codes for the same errors
 /// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html>,
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html>,
 /// <https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html>).

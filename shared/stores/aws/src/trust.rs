@@ -6,7 +6,7 @@ use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 
 /// The roots of Amazon Trust Services, which sign the endpoints of AWS. AWS recommends trusting exactly these five
-/// (<https://www.amazontrust.com/repository/>). The first of them ends in 2037.
+/// (<https://www.amazontrust.com/repository/>). The first of these certificates expires in 2037.
 const AMAZON: &str = include_str!("amazon-roots.pem");
 
 /// Returns a client that trusts only the roots of Amazon. Otherwise every cold start reads the system's certificates,
@@ -23,7 +23,7 @@ pub(crate) fn client() -> Option<SharedHttpClient> {
 
 fn trusting_amazon() -> Option<SharedHttpClient> {
     let roots = TrustStore::empty().with_pem_certificate(AMAZON);
-    // It fails for no trust store; and if it did, the SDK's own client would do.
+    // Building the context does not fail for this trust store. If it did, the SDK's own client would be used.
     let context = TlsContext::builder().with_trust_store(roots).build().ok()?;
     Some(Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc)).tls_context(context).build_https())
 }

@@ -88,7 +88,7 @@ pub(crate) fn shards(kind: &str) -> Vec<String> {
 
 /// Returns a time as text that sorts like the time.
 pub(crate) fn sortable(at: Timestamp) -> String {
-    // Larger than the distance of the earliest timestamp from 1970.
+    // Makes every timestamp positive: the offset is larger than the distance of the earliest timestamp from 1970.
     const OFFSET: i128 = 400_000_000_000_000_000_000;
     format!("{:021}", at.as_nanosecond().saturating_add(OFFSET))
 }

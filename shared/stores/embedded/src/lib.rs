@@ -64,9 +64,9 @@
 //! - `db_threads`, `work`, `flusher`: the threads and group commit; `tables`, `schema`: the tables and their versions;
 //! - `engine`: the engine of an application on the store; `application`: its own tables in the same transactions;
 //! - `fault`, `open_error`, `value`: errors and columns;
-//! - `saga`, `outbox`, `sessions`, `records`, `views`: what MongoDB holds in the cloud;
-//! - `ledger`, `processed`: what DynamoDB holds;
-//! - `queues`, `fair_queueing`, `inspect`, `signal`: what SQS does, and the queues for operators;
+//! - `saga`, `outbox`, `sessions`, `records`, `views`: the data that a deployment keeps in MongoDB;
+//! - `ledger`, `processed`: the data that a deployment keeps in DynamoDB;
+//! - `queues`, `fair_queueing`, `inspect`, `signal`: the behaviour of SQS, and the queues for operators;
 //! - `log`, `failures`: decisions, and failed messages and effects with the actions of operators;
 //! - `recover`, `lock`: after a crash, and against growth;
 //! - `intercept`: calls around every call of a port, to count them and to simulate crashes;

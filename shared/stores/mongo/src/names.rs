@@ -24,10 +24,10 @@ pub(crate) mod collections {
     pub const ENGINE: [&str; 8] = [SAGA, VIEW, SESSION, RECORD, FAILURE, OPERATION, ACT, HISTORY];
 }
 
-/// The system whose collections have the names of [`collections`], because they are older than the rule.
+/// The system whose collections have the names of [`collections`], because they are older than this naming rule.
 pub(crate) const SEARCH_IMPORT: &str = "search-import";
 
-/// Returns the name that a collection of the engine has in the database of a system, such as `orders_sagas` for
+/// Returns the name of an engine's collection in the database of a system, such as `orders_sagas` for
 /// [`collections::SAGA`] of `orders`. Several systems can therefore share a database. Other names are returned
 /// unchanged.
 pub fn collection_name(system: &str, collection: &str) -> String {

@@ -1,4 +1,4 @@
-//! The bytes of an object, over as many connections as it takes.
+//! Reading the bytes of an object, over as many connections as necessary.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::Objects;
 use crate::failure::failed;
 
 /// The maximum number of times that reading an object resumes after a broken connection. A connection to S3 usually
-/// lasts for gigabytes. After more breaks, the object is read again when its message is redelivered.
+/// lasts for gigabytes. If the connection breaks more often, the object is read again when its message is redelivered.
 pub(crate) const RESUMES: u32 = 5;
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 

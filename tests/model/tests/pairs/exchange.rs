@@ -80,7 +80,8 @@ impl Saga for Clients {
     }
 }
 
-/// Counts its requests, so that one that takes effect twice leads to a state that does not exist without faults.
+/// A supplier that counts its requests. A request that takes effect twice leads to a state that does not exist without
+/// faults.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Supplier {
     requests: u8,

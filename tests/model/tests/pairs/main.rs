@@ -9,7 +9,8 @@ mod exchange;
 use mimalloc::MiMalloc;
 use model::Budget;
 
-/// Exploring takes and returns memory all the time: with the system's allocator that is half of the processor time.
+/// The exploration allocates and frees memory constantly. With the system's allocator, this takes half of the processor
+/// time.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

@@ -169,8 +169,8 @@ impl World {
 }
 
 impl Checks {
-    /// Returns `true` if a message with this token may arrive. A crashed worker, or one that lost its lease, may leave
-    /// minted tokens, and a client may leave unused granted tokens; no message contains these.
+    /// Returns `true` if a message with this token may arrive. Tokens that no message contains may remain: those minted
+    /// by a worker that crashed or lost its lease, and those granted for a client that did not use them.
     pub(crate) fn is_usable(&self, partition: PartitionKey, token: &Token) -> bool {
         match token.is_from_attempt() {
             true => self.was_expected(partition, token),

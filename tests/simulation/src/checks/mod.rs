@@ -5,7 +5,7 @@
 //! - [`tokens`]: the ledger after each change, and the expected messages of a document: I4, I6, I8;
 //! - [`mutual_exclusion`]: one worker at a time in a partition;
 //! - [`final_state`]: the final state: I3, I6, I7 and sessions;
-//! - [`restored`]: the memory that a restore undoes;
+//! - [`restored`]: the recorded history that a restore undoes;
 //! - [`in_place_retries`]: only conflicts are retried in place;
 //! - [`late_duplicates`]: duplicates after the end: I5;
 //! - [`resent`]: commands that continue later.

@@ -151,7 +151,7 @@ impl World {
         let stored = self.item(release.partition);
         let next = stored.and_then(|item| item.release(release));
         let released = next.is_some();
-        // A late claim finds another fence, with which the attempt may hold the partition.
+        // A late claim may have changed the fence, and the attempt may still hold the partition with the new fence.
         if released || !self.holds(asked) {
             self.leave(asked);
         }

@@ -1,4 +1,4 @@
-//! Secrets that no log or error contains on the services, including credentials in addresses.
+//! With the services, no log or error contains a secret, including credentials in addresses.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -34,7 +34,7 @@ pub enum Origin {
     },
     /// An exhausted outbox entry, which is still in its outbox.
     Effect {
-        /// The record that contains it.
+        /// The record that contains the entry.
         owner: Owner,
         /// The id of the entry.
         entry: MessageId,
@@ -79,17 +79,17 @@ pub enum State {
         /// When the operation claimed it.
         since: Timestamp,
     },
-    /// It was retried and has not failed since.
+    /// The failure was retried and has not occurred since.
     Retried {
         /// When it was retried.
         at: Timestamp,
     },
-    /// It needs no retry here.
+    /// The failure needs no retry here.
     Closed {
         /// The reason.
         why: String,
     },
-    /// An operator has archived it.
+    /// An operator has archived the failure.
     Archived {
         /// The operator's reason.
         why: String,
@@ -155,19 +155,19 @@ impl State {
     }
 }
 
-/// A report of a failure, as it was found.
+/// A report of a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailureReport {
-    /// The place at which it was found.
+    /// The queue or outbox in which the failure was found.
     pub origin: Origin,
     /// The message, or the effect's payload, unchanged.
     pub body: String,
     /// The reason of the failure.
     pub reason: String,
-    /// Distinguishes this report from the one before, but not from a repetition of itself: the queue's id of the
-    /// delivered message, or how often the effect was requeued.
+    /// Distinguishes this report from the previous one, but not from a repetition of the same report: the queue's id of
+    /// the delivered message, or the number of times that the effect was requeued.
     pub mark: String,
-    /// The reason why the failure needs no retry here; `None` if it does.
+    /// The reason why the failure needs no retry here; `None` if the failure needs one.
     pub closed: Option<String>,
 }
 
@@ -190,11 +190,11 @@ pub struct Failure {
     pub reason: String,
     /// The fingerprint of the reason; see [`fingerprint`](fn@super::fingerprint).
     pub fingerprint: String,
-    /// When it was first found.
+    /// When the failure was first found.
     pub first_seen: Timestamp,
-    /// When it was last found.
+    /// When the failure was last found.
     pub last_seen: Timestamp,
-    /// The number of times that it has failed.
+    /// The number of times that the message or effect has failed.
     pub seen: u32,
     /// The number of times that it was retried.
     pub retried: u32,
@@ -312,7 +312,7 @@ impl Failure {
 /// The cursor after a page of failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FailureCursor {
-    /// When the last failure of the page was last seen.
+    /// When the last failure of the page was last found.
     pub last_seen: Timestamp,
     /// Its id.
     pub id: FailureId,
@@ -323,7 +323,7 @@ pub struct FailureCursor {
 pub struct AuditEntry {
     /// When it happened.
     pub at: Timestamp,
-    /// The operator, as the authentication names them.
+    /// The operator's name, as returned by the authentication.
     pub by: String,
     /// The action, such as `archived`.
     pub did: String,

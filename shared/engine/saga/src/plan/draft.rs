@@ -238,8 +238,8 @@ impl<'a, S: Saga> Draft<'a, S> {
         // token has to be removed by this attempt.
         let is_found_again =
             |token: &&Token| self.processed.iter().any(|processed| processed.token.as_ref() == Some(*token));
-        // Keeping the claim saves a call per attempt. It needs a write that the next attempt reads, few tokens to
-        // remove, and an item that expires neither too early nor much too late for what the partition waits for.
+        // A kept claim saves a call per attempt. Its conditions: the next attempt reads this write, few tokens have to
+        // be removed, and the ledger item expires neither before the partition's wait ends nor much later.
         let keeps_claim = self.changed
             && input.is_counted()
             && ended_at.is_none()

@@ -124,7 +124,8 @@ impl WordQuery {
         buckets
     }
 
-    /// Returns the records of a part that may match, in order. The part needs only the buckets of the query.
+    /// Returns the records of a part that may match, in order. `part` may contain only the buckets that
+    /// [`WordQuery::buckets`] returns.
     pub fn candidates(&self, part: &WordPart) -> Result<Vec<u64>, DamagedPart> {
         if self.phrases.is_empty() {
             return Ok(Vec::new());

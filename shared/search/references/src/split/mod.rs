@@ -50,10 +50,10 @@ pub(crate) enum Step {
     Pass { consumed: usize },
     /// Text that describes the records after it: the header row of a table, or definitions.
     Header { row: Range<usize>, consumed: usize },
-    /// A record. With a `fault` it cannot be read, for that reason.
+    /// A record. If it cannot be read, `fault` is the reason.
     Found { record: Range<usize>, consumed: usize, fault: Option<&'static str> },
-    /// The first `consumed` bytes belong to no record, and another file begins after them. With `is_cut` the document
-    /// before it lacks its end.
+    /// The first `consumed` bytes belong to no record, and another file begins after them. If `is_cut` is set, the
+    /// document before this file lacks its end.
     Part { kind: PartKind, consumed: usize, is_cut: bool },
     /// The record that begins at `start` exceeds the size limit.
     TooLarge { start: usize },

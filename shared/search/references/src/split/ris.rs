@@ -21,7 +21,7 @@ const TAG_PREFIX: usize = MARK_LENGTH + MAX_INDENT + 24;
 const TITLES: [&[u8; 2]; 2] = [b"TI", b"T1"];
 /// Tags that begin a record without `TY`.
 const UNTYPED_STARTS: [&[u8; 2]; 7] = [b"TI", b"T1", b"AU", b"A1", b"DO", b"AB", b"N2"];
-/// Those of abstracts, which some programs write behind `ER`.
+/// The tags of abstracts, which some programs write after `ER`.
 const ABSTRACTS: [&[u8; 2]; 2] = [b"AB", b"N2"];
 /// Tags that may be written with one blank before the dash. Two letters and a dash are common in prose, so only known
 /// tags count.
@@ -138,7 +138,7 @@ pub(crate) fn is_type_line(line: &[u8]) -> bool {
     matches!(tag(line), Some((name, _)) if &name == b"TY")
 }
 
-/// The code of a line `TY  - JOUR`, and `true` if an element that ends the line follows it.
+/// Returns the code of a line `TY  - JOUR`, and `true` if a markup element that ends the line follows the code.
 pub(crate) fn type_code(line: &[u8]) -> Option<(&[u8], bool)> {
     let (_, value) = tag(line).filter(|(name, _)| name == b"TY")?;
     let mut code = &line[value..];
@@ -173,7 +173,7 @@ pub(crate) fn line_elements(text: &[u8]) -> Option<usize> {
     (has_break || !has_line_end).then(|| tag(&text[at..])).flatten().map(|_| at)
 }
 
-/// The length of the element at the beginning of a text that may end a line.
+/// Returns the length of the markup element with which a text begins, if this element may stand at the end of a line.
 pub(crate) fn element(text: &[u8]) -> Option<usize> {
     let text = &text[..text.len().min(MAX_ELEMENT)];
     let end = memchr::memchr(b'>', text)?;

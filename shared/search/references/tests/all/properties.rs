@@ -197,7 +197,7 @@ proptest! {
         let mut last = 0;
         for outcome in outcomes.iter().map(Some).chain([None]) {
             let range = outcome.map_or(file.len()..file.len(), place);
-            // Half of a piece that a record has cut in two is not a line.
+            // If the previous record ends in the middle of a line, the rest of this line is not checked.
             let gap = &file[last..range.start];
             let before = file[..last].ends_with(['\n', '\r']) || last == 0;
             let lines = gap.split(['\n', '\r']).skip(usize::from(!before));

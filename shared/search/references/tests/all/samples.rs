@@ -6,7 +6,7 @@ use references::Outcome;
 
 use crate::{original, read, reference};
 
-/// The counts that a careful reader of each file arrives at.
+/// The number of records in each file, as counted by hand, and the format.
 const COUNTS: [(&str, u64, &str); 22] = [
     ("bom.ris", 1, "RIS"),
     ("cochrane_extraneous.ris", 2, "RIS"),

@@ -1,4 +1,4 @@
-//! A signal to stop interrupts a record, and another reader resumes before it.
+//! A signal to stop interrupts the reading of a record. Another reader resumes at the beginning of this record.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;

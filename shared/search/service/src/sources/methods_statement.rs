@@ -1,8 +1,8 @@
 //! Presentation of the sources of a review: display names, a sentence for the methods section, and the upper part of
 //! the PRISMA 2020 flow diagram (<https://www.prisma-statement.org/prisma-2020-flow-diagram>).
 //!
-//! A drawing consists of boxes with lines of text and of arrows, so that clients render the names as text and need
-//! not trust them as markup.
+//! A drawing is a list of boxes, which contain lines of text, and a list of arrows. Clients render names as text, so
+//! they need not trust names as markup.
 
 use serde::Serialize;
 use utoipa::ToSchema;

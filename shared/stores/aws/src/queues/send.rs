@@ -21,8 +21,8 @@ use crate::queues::{Sqs, later};
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html>).
 pub const MAX_DELAY: Duration = Duration::from_secs(900);
 
-/// The maximum number of times that entries are sent within one call, in addition to the client's retries of calls that
-/// fail as a whole. All rounds together end within the time limit of one call, on which the outbox relies.
+/// The maximum number of times that one call sends entries. The client's retries of requests that fail as a whole are
+/// not counted. All rounds together end within the time limit of one call, on which the outbox relies.
 const ROUNDS: u32 = 3;
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 
@@ -168,7 +168,7 @@ impl Sqs {
         longest.mul_f64(0.5 + self.host.unit_random() / 2.0)
     }
 
-    /// One outcome for each, in order. A call that failed as a whole was repeated by the client already.
+    /// One outcome for each entry, in order. The client has already repeated a call that failed as a whole.
     async fn send_round(
         &self,
         queue: &Queue,

@@ -19,7 +19,7 @@ use super::packed::{Ready, compress, compressor};
 /// not change.
 pub(crate) const PIECE_BYTES: usize = 256 * 1024;
 
-/// The beginning of a frame that is skipped, and that it has four bytes, which are the length of the next one.
+/// The header of a skippable frame of four bytes. These bytes are the length of the next frame.
 const HEAD: [u8; 8] = [0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0];
 
 thread_local! {
@@ -49,7 +49,7 @@ impl<F: Read + Seek> Frames<F> {
             let Some(length) = frames.head()? else { break };
             frames.file.seek(SeekFrom::Current(length.into()))?;
         }
-        // Less than a piece has.
+        // The remainder fits into `usize`, because it is less than the size of a piece.
         frames.skip = (from % PIECE_BYTES as u64) as usize;
         Ok(frames)
     }

@@ -93,7 +93,7 @@ pub(super) fn files_of(search: SearchId, count: usize) -> impl Iterator<Item = F
     (0..=u8::MAX).take(count).map(move |index| FileId::announced(search, index))
 }
 
-/// Schedules the client's uploads of these files of a search by their forms.
+/// Schedules the uploads of a search's files, each with its form. `of` selects the files.
 fn upload(
     scene: &mut Scene<'_, Outside>,
     announced: &AnnouncedSearch,

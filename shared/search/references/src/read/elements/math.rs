@@ -12,7 +12,7 @@ use super::{super::latex::accented, attribute};
 pub(super) struct Math {
     /// The number of elements around the formula.
     pub(super) depth: usize,
-    /// Its open elements that have several parts.
+    /// The open elements of the formula that have several parts.
     open: Vec<OpenElement>,
 }
 

@@ -72,7 +72,7 @@ pub(in crate::read) fn without_additions(value: &str) -> Cow<'_, str> {
     value
 }
 
-/// Returns `false` for a value without digits, like that of most values.
+/// Returns `true` if a value may contain an ORCID. Most values have no digits, so this check is fast.
 fn may_have_orcid(value: &str) -> bool {
     value.len() >= ORCID && memchr::memmem::find(value.as_bytes(), b"0000-000").is_some()
 }

@@ -266,7 +266,8 @@ fn with_suffixes(parts: &[&str]) -> Vec<String> {
     names
 }
 
-/// Returns `true` for pairs of a family name and given names. An initial shows that they are pairs.
+/// Returns `true` if the names are pairs of a family name and given names. In at least one pair, an initial has to
+/// follow the given name.
 fn are_pairs(names: &[&str]) -> bool {
     let is_initial =
         |word: &str| word.chars().filter(|c| c.is_alphabetic()).count() == 1 && are_initials(word);
