@@ -577,7 +577,7 @@ async fn exhausted_command(world: &World) -> (SearchId, Entry) {
 /// The ledger's item of the partition of an exhausted command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LedgerItem {
-    /// It has the fence of the document.
+    /// The item has the fence of the document.
     Current,
     /// Another worker has claimed the partition and stored nothing.
     Claimed,

@@ -14,7 +14,7 @@ use serde_json::Value;
 pub struct Notification {
     /// The name of its bucket.
     pub bucket: String,
-    /// Its key, URL-decoded.
+    /// The key of the object, URL-decoded.
     pub key: String,
     /// The object's version, in a bucket with versioning.
     pub version: Option<String>,

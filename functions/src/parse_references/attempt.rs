@@ -99,7 +99,7 @@ pub(super) enum FileError {
     /// A file inside, or a sheet, cannot be read; a retry would fail again.
     #[error("{name:?}, which is inside: {error}")]
     Inside {
-        /// Its path in the archive, or the name of the sheet.
+        /// The path of the file in the archive, or the name of the sheet.
         name: String,
         error: references::Error,
     },

@@ -39,7 +39,7 @@ pub(super) struct Origin {
 
 /// A record in the form in which it is stored.
 pub(super) struct Item {
-    /// Its size in bytes of the file.
+    /// The number of bytes of the file that the record occupies.
     size: u64,
     content: Content,
 }

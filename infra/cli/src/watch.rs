@@ -152,7 +152,7 @@ async fn why_waiting(workspace: &Workspace, location: &Location, search: SearchI
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Uploading,
-    /// It has arrived, and waits for other files to arrive or to be read.
+    /// The file has arrived, and waits for other files to arrive or to be read.
     Waiting,
     Reading,
     /// All records were read, and duplicates are being marked.

@@ -44,11 +44,11 @@ pub enum Job {
     /// The job is unknown.
     #[default]
     Unknown,
-    /// It waits for the service.
+    /// The job waits for the service.
     Running,
-    /// It is done.
+    /// The job is done.
     Finished { output: String, at: Timestamp },
-    /// It was abandoned.
+    /// The job was abandoned.
     Expired { at: Timestamp },
 }
 

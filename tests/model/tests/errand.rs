@@ -62,9 +62,9 @@ struct Errand {
     questions: u8,
     /// Number of tokens that it declares for an event.
     tokens: usize,
-    /// `true` if it sets a timer when it is opened.
+    /// `true` if the errand sets a timer when it is opened.
     has_deadline: bool,
-    /// `true` if it postpones an extension that overtakes the creation.
+    /// `true` if the errand postpones an extension that overtakes the creation.
     postpones: bool,
 }
 

@@ -40,7 +40,7 @@ pub struct CustomerKnowledge {
 struct Wish {
     /// `true` if the shop confirmed the order.
     placed: bool,
-    /// `true` if it was paid, or may have been.
+    /// `true` if the order was paid, or may have been.
     paid: bool,
 }
 

@@ -10,19 +10,19 @@ pub struct Call {
     name: &'static str,
     /// `true` if the port can report a failure.
     pub(crate) may_fail: bool,
-    /// `true` if it changes something, so that it may arrive after its caller stopped waiting.
+    /// `true` if the call changes something, so that it may arrive after its caller stopped waiting.
     pub(crate) may_be_late: bool,
     /// `true` if its client may send it again after a timeout, so that both requests take effect.
     pub(crate) may_come_twice: bool,
-    /// `true` if it may be answered with earlier data.
+    /// `true` if the call may be answered with earlier data.
     pub(crate) may_be_stale: bool,
-    /// `true` if it may be answered with earlier data until its worker has made a linearizable read or a write.
+    /// `true` if the call may be answered with earlier data until its worker has made a linearizable read or a write.
     pub(crate) may_be_earlier: bool,
     /// `true` if its answer is the latest data, and so are all later answers to its worker.
     pub(crate) is_linearizable: bool,
     /// `true` if few schedules make the call, so that its faults are more frequent.
     pub(crate) is_rare: bool,
-    /// `true` if it belongs to an attempt at a partition, in which workers overtake each other.
+    /// `true` if the call belongs to an attempt at a partition, in which workers overtake each other.
     pub(crate) is_of_attempt: bool,
     has_before: bool,
     has_after: bool,

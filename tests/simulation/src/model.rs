@@ -69,10 +69,10 @@ pub(crate) struct ExpectedWrite {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct WantedMessage {
     pub(crate) queue: Queue,
-    /// The partition that it goes to.
+    /// The partition that the message goes to.
     pub(crate) partition: PartitionKey,
     pub(crate) name: String,
-    /// `true` if it expects a reply.
+    /// `true` if the message expects a reply.
     pub(crate) asks: bool,
     /// `true` if a timer sends it.
     pub(crate) is_timer: bool,

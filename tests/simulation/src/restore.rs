@@ -65,7 +65,7 @@ pub(crate) enum Task {
 pub(crate) enum Shift {
     /// All workers stop, and the stores are restored.
     Stop,
-    /// They start again.
+    /// The workers start again.
     Resume,
 }
 

@@ -41,7 +41,7 @@ pub trait Workload: Clone + Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Its queues and functions. The function of a queue is simulated as shipped.
+    /// The queues and functions of the system. The function of a queue is simulated as shipped.
     fn system(&self) -> &'static System<Self::Ports>;
 
     /// Returns the ports of one worker: those of the engine, and the application's own ports over `access`.
@@ -207,9 +207,9 @@ pub struct Change<'a, S: Saga> {
     pub before: Option<&'a S::State>,
     /// The new state.
     pub after: &'a S::State,
-    /// The messages that it adds to the outbox, in order.
+    /// The messages that the change adds to the outbox, in order.
     pub messages: &'a [Message],
-    /// The views that it adds.
+    /// The views that the change adds.
     pub views: &'a [View],
 }
 

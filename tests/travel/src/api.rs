@@ -9,9 +9,9 @@ use messages::StoreError;
 /// The reply to a reservation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reservation {
-    /// It is reserved under this code.
+    /// The part is reserved under this code.
     Reserved(String),
-    /// It is not, for this reason.
+    /// The part is not reserved, for this reason.
     Refused(String),
 }
 

@@ -92,17 +92,17 @@ fn without_car(_: &str, _: u16, mut data: Value) -> Result<Value, String> {
 /// The state of a trip.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trip {
-    /// Its number; empty until it is requested.
+    /// The number of the trip; empty until it is requested.
     pub number: String,
     /// The request.
     pub request: TripRequest,
-    /// When it was requested.
+    /// When the trip was requested.
     pub requested_at: Timestamp,
-    /// Its parts.
+    /// The parts of the trip.
     pub parts: BTreeMap<Part, Progress>,
     /// The name of the approver.
     pub approved_by: Option<String>,
-    /// Its phase.
+    /// The phase of the trip.
     #[serde(flatten)]
     pub phase: Phase,
 }
@@ -111,13 +111,13 @@ pub struct Trip {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Progress {
-    /// Its supplier was asked to reserve it.
+    /// The supplier was asked to reserve the part.
     Requested,
-    /// It is reserved under this code.
+    /// The part is reserved under this code.
     Reserved(String),
-    /// Its supplier was asked to release it.
+    /// The supplier was asked to release the part.
     Releasing,
-    /// It is not reserved.
+    /// The part is not reserved.
     Free,
 }
 
@@ -125,7 +125,7 @@ pub enum Progress {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Phase {
-    /// It is unknown.
+    /// The trip is unknown.
     #[default]
     New,
     /// A signal has overtaken the request.
@@ -133,11 +133,11 @@ pub enum Phase {
         /// The reason why it is abandoned; `None` if it is approved.
         stop: Option<String>,
     },
-    /// Its parts are being reserved.
+    /// The trip's parts are being reserved.
     Reserving,
-    /// It waits for the approval.
+    /// The trip waits for the approval.
     Approving,
-    /// Its parts are being released.
+    /// The trip's parts are being released.
     Releasing {
         /// Why.
         reason: String,
@@ -147,12 +147,12 @@ pub enum Phase {
         /// Why.
         reason: String,
     },
-    /// It is booked.
+    /// The trip is booked.
     Booked {
         /// When.
         at: Timestamp,
     },
-    /// It is abandoned.
+    /// The trip is abandoned.
     Abandoned {
         /// Why.
         reason: String,

@@ -29,7 +29,7 @@ pub struct Options {
 pub struct Row {
     /// The function, or a program for comparison.
     pub program: String,
-    /// The stores that it opens before its first event.
+    /// The stores that the program opens before its first event.
     pub stores: &'static str,
     /// The time from the start of the process to the first request for an event, in milliseconds.
     pub first_poll_ms: f64,

@@ -19,11 +19,11 @@ pub const FILES: usize = 2;
 /// One search and its first messages.
 #[derive(Debug, Clone)]
 pub struct Search {
-    /// Its id.
+    /// The id of the search.
     pub id: SearchId,
-    /// Its announcement.
+    /// The announcement of the search.
     pub started: Message,
-    /// Its stored files in order.
+    /// The search's stored files in order.
     pub saved: Vec<Message>,
 }
 

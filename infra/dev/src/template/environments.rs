@@ -24,9 +24,9 @@ pub type Values = BTreeMap<String, String>;
 /// An environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Environment {
-    /// Its parameters.
+    /// The parameters of the environment.
     pub values: Values,
-    /// Its limits.
+    /// The limits of the environment.
     pub limits: Limits,
 }
 

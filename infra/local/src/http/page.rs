@@ -23,11 +23,11 @@ const REVALIDATE: HeaderValue = HeaderValue::from_static("no-cache");
 /// A file of a page.
 #[derive(Debug, Clone)]
 pub struct PageFile {
-    /// Its path below the page, such as `assets/index-1a2b.js`; `index.html` is the page itself.
+    /// The path of the file below the page, such as `assets/index-1a2b.js`; `index.html` is the page itself.
     pub path: String,
-    /// Its content, compressed with gzip if `is_gzip`.
+    /// The content of the file, compressed with gzip if `is_gzip`.
     pub bytes: Cow<'static, [u8]>,
-    /// `true` if it is compressed, which every browser accepts.
+    /// `true` if the file is compressed, which every browser accepts.
     pub is_gzip: bool,
     /// The tag of its content.
     pub tag: String,

@@ -16,20 +16,21 @@ const PROGRAM: &str = "bootstrap";
 /// A function of the template.
 #[derive(Debug, Clone, Copy)]
 pub struct Function<'a> {
-    /// Its logical id.
+    /// The logical id of the function.
     pub id: &'a str,
-    /// Its properties.
+    /// The properties of the function.
     pub properties: &'a Value,
-    /// Its name in the table of the application: its handler, or its program if the handler is `bootstrap`.
+    /// The name of the function in the table of the application: its handler, or its program if the handler is
+    /// `bootstrap`.
     pub name: &'a str,
 }
 
 /// A queue of the template.
 #[derive(Debug, Clone, Copy)]
 pub struct Queue<'a> {
-    /// Its logical id.
+    /// The logical id of the queue.
     pub id: &'a str,
-    /// Its properties.
+    /// The properties of the queue.
     pub properties: &'a Value,
 }
 

@@ -25,7 +25,7 @@ const SPEC_VERSION: &str = "1.0";
 /// A logical message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Its id; duplicates of a message share it.
+    /// The id of the message; duplicates of a message share it.
     pub id: MessageId,
     /// The function that sent it, such as `run-saga`.
     pub source: String,
@@ -45,7 +45,7 @@ pub struct Message {
     pub timer: Option<String>,
     /// The trace it belongs to.
     pub traceparent: Option<String>,
-    /// Its content.
+    /// The content of the message.
     pub body: Body,
 }
 
@@ -58,7 +58,7 @@ pub struct Body {
     pub name: String,
     /// The version of its data, from 1.
     pub version: u16,
-    /// Its data.
+    /// The data of the message.
     pub data: Json,
 }
 
@@ -243,10 +243,10 @@ fn shorten(text: &str) -> String {
 /// The reason why a message cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
-    /// It cannot be represented in JSON.
+    /// The message cannot be represented in JSON.
     #[error("the message cannot be written as JSON")]
     Json(#[from] serde_json::Error),
-    /// It exceeds the limit of queues.
+    /// The message exceeds the limit of queues.
     #[error("the message has {0} bytes, more than the {MAX_BODY_BYTES} that a queue accepts")]
     TooLarge(usize),
 }
@@ -254,7 +254,7 @@ pub enum EncodeError {
 /// The reason why a received body is not a message. Retrying does not help.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// It exceeds the limit, and was not parsed.
+    /// The body exceeds the limit, and was not parsed.
     #[error("the body has {0} bytes, more than the {MAX_BODY_BYTES} allowed")]
     TooLarge(usize),
     /// Not JSON.

@@ -222,19 +222,19 @@ impl Reporter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It changed the state, or its handler completed.
+    /// The message changed the state, or its handler completed.
     Handled,
-    /// It was processed before.
+    /// The message was processed before.
     Duplicate,
-    /// It is expected, but changes nothing.
+    /// The message is expected, but changes nothing.
     Ignored,
-    /// It had changed the state before a crash; the remaining steps were completed.
+    /// The message had changed the state before a crash; the remaining steps were completed.
     Recovered,
-    /// It is malformed, and is dead-lettered.
+    /// The message is malformed, and is dead-lettered.
     Rejected,
-    /// It could not be handled now, and is retried.
+    /// The message could not be handled now, and is retried.
     Retried,
-    /// It was sent from an outbox.
+    /// The message was sent from an outbox.
     Dispatched,
 }
 

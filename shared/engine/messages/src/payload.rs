@@ -13,7 +13,7 @@ use crate::queue::Queue;
 /// A type of message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kind {
-    /// Its name, which is the name of the variant.
+    /// The name of the type, which is the name of the variant.
     pub name: &'static str,
     /// The version that this program writes, from 1. It reads this version and all earlier ones.
     pub version: u16,
@@ -23,7 +23,7 @@ pub struct Kind {
 pub trait Payload: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Send + Sync + 'static {
     /// The system that the messages belong to.
     const SYSTEM: &'static str;
-    /// The queue that they are sent to.
+    /// The queue that the messages are sent to.
     const QUEUE: Queue;
     /// All types of messages.
     const KINDS: &'static [Kind];
@@ -61,12 +61,12 @@ struct TaggedData {
 /// The reason why a message cannot be read by a handler.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It belongs to another system.
+    /// The message belongs to another system.
     #[error("{name} is a message of {system}, and not for this handler")]
     Foreign {
         /// The other system.
         system: String,
-        /// Its message.
+        /// The name of the message.
         name: String,
     },
     /// A newer version of the program may know it.
@@ -77,7 +77,7 @@ pub enum ReadError {
     Newer {
         /// The message.
         name: String,
-        /// Its version.
+        /// The version of the message.
         found: u16,
         /// The latest version that this program knows.
         known: u16,

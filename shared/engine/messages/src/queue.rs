@@ -149,7 +149,7 @@ pub enum SendError {
     /// The queue is unknown; retrying does not help.
     #[error("no URL is set for queue {0}")]
     UnknownQueue(Queue),
-    /// It cannot be encoded; retrying does not help.
+    /// The message cannot be encoded; retrying does not help.
     #[error(transparent)]
     Encode(#[from] EncodeError),
     /// The queue refused it.

@@ -41,9 +41,9 @@ pub struct DispatchOutbox {
 /// The outcome of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionOutcome {
-    /// It is committed, and its messages are sent, except those that the next sweep sends.
+    /// The session is committed, and its messages are sent, except those that the next sweep sends.
     Committed,
-    /// It took too long to commit, and can no longer be committed.
+    /// The session took too long to commit, and can no longer be committed.
     Abandoned,
 }
 
@@ -56,7 +56,7 @@ pub struct SettledSession<'a> {
     pub partition: PartitionKey,
     /// The outcome.
     pub outcome: SessionOutcome,
-    /// The metadata with which it was opened, see [`crate::session::Options::metadata`].
+    /// The metadata with which the session was opened, see [`crate::session::Options::metadata`].
     pub metadata: &'a BTreeMap<String, String>,
 }
 

@@ -72,7 +72,7 @@ impl Default for Options {
 pub struct SessionRecord {
     /// The session.
     pub id: SessionId,
-    /// Its messages.
+    /// The messages of the session.
     pub entries: Vec<Entry>,
     /// Views of sagas that are about to begin. A view that is stored already stays unchanged.
     pub views: Vec<View>,
@@ -80,7 +80,7 @@ pub struct SessionRecord {
     pub reads: Vec<RecordRead>,
     /// Records that the session writes.
     pub writes: Vec<Write>,
-    /// When it was committed.
+    /// When the session was committed.
     pub committed_at: Timestamp,
 }
 
@@ -136,7 +136,7 @@ pub trait CommitSession: Send + Sync {
 /// The status of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionStatus {
-    /// It has no record.
+    /// The session has no record.
     Nothing,
     /// The session is committed.
     Committed,

@@ -30,7 +30,7 @@ impl std::fmt::Display for Owner {
 /// An outbox entry or record that this version cannot read: it is damaged, or was written by a newer version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
-    /// Its location, in a format of the store, because its ids may be unreadable too.
+    /// The location of the entry or record, in a format of the store, because its ids may be unreadable too.
     pub place: String,
     /// The reason.
     pub why: String,
@@ -92,7 +92,7 @@ pub trait SweepOutbox: Send + Sync {
 /// A record with outbox entries, for operators.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutboxRecord {
-    /// Its id in a format of the store. The next page begins after it.
+    /// The id of the record in a format of the store. The next page begins after it.
     pub id: String,
     /// The record; `None` if its id cannot be read. Then its entries cannot be read either.
     pub owner: Option<Owner>,

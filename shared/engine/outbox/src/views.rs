@@ -26,14 +26,14 @@ pub struct View {
     pub revision: u64,
     /// `true` if nothing will change any more.
     pub ended: bool,
-    /// The list that it belongs to, such as that of a customer. Its readers are notified of changes.
+    /// The list that the view belongs to, such as that of a customer. The list's readers are notified of changes.
     pub list: Uuid,
     /// Further lists that contain it, such as those of the ordered products, at most [`MAX_FURTHER_LISTS`]. They are
     /// read in pages, and their readers are not notified. DynamoDB stores a copy for each of them, and limits all of
     /// them together to 4 MiB.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub also_in: BTreeSet<Uuid>,
-    /// Its position in the list, the latest first.
+    /// The position of the view in the list, the latest first.
     pub created_at: Timestamp,
     /// The content for readers.
     pub body: Value,

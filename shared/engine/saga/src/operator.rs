@@ -70,20 +70,20 @@ impl AdmittedReplies {
 
 /// The state of a message as an event from an entry point, as far as its partition shows it.
 enum EntryEvent {
-    /// It was used, or the message is none.
+    /// The message was used, or is not an event from an entry point.
     Used,
-    /// It may have been used.
+    /// The message may have been used.
     MayBeUsed,
-    /// It was not used. Its token may have to be granted again.
+    /// The message was not used. Its token may have to be granted again.
     Open(Token),
 }
 
 /// The treatment of tokens that attempts have minted and that the document does not contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UnknownTokens {
-    /// They are kept, because a delayed worker may be about to store a document that contains them.
+    /// The tokens are kept, because a delayed worker may be about to store a document that contains them.
     Keep,
-    /// They are removed.
+    /// The tokens are removed.
     Remove,
 }
 

@@ -38,9 +38,9 @@ pub trait IdempotentRequest: Serialize + Send + Sync {
 /// A response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Response {
-    /// Its status, such as that of HTTP.
+    /// The status of the response, such as that of HTTP.
     pub status: u16,
-    /// Its body.
+    /// The body of the response.
     pub body: Value,
 }
 
@@ -49,7 +49,7 @@ pub struct Response {
 pub struct RequestOutcome {
     /// The response.
     pub response: Response,
-    /// `true` if it was stored by an earlier request with the same key.
+    /// `true` if the response was stored by an earlier request with the same key.
     pub is_repeated: bool,
 }
 

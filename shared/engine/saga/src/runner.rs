@@ -37,9 +37,9 @@ pub fn run<S: Saga>(saga: S, ports: Ports, settings: Settings) -> Arc<dyn Consum
 enum Outcome {
     /// The attempt has decided about it.
     Decided(MessageDecision),
-    /// It is left to a redelivery.
+    /// The message is left to a redelivery.
     Deferred(Deferral),
-    /// It fails when attempted alone, for this reason.
+    /// The message fails when attempted alone, for this reason.
     Faulty(String),
 }
 

@@ -31,7 +31,7 @@ pub struct OperatorEvent {
     pub queue: Option<Queue>,
     /// The name of the event, such as `Paid`.
     pub name: String,
-    /// Its data, in the current version.
+    /// The data of the event, in the current version.
     pub data: Value,
     /// The id of the command. A repeated command with the same id sends the event once.
     pub key: String,

@@ -90,13 +90,13 @@ pub type Build<P> = fn(&P) -> Result<Arc<dyn Consumer>, MissingSetting>;
 /// A function: its trigger, its services and its constructor for the ports `P`. Its settings, its role and its queues
 /// follow from this.
 pub struct Function<P: 'static> {
-    /// Its name, in logs and in the messages it sends.
+    /// The name of the function, in logs and in the messages it sends.
     pub name: &'static str,
-    /// The services that it uses. The function refuses to start without them.
+    /// The services that the function uses. The function refuses to start without them.
     pub services: &'static [Service],
     /// The trigger. Messages of its queue that exhaust their receives move to that queue's dead-letter queue.
     pub source: Source,
-    /// The queues that it sends messages to.
+    /// The queues that the function sends messages to.
     pub sends: &'static [Queue],
     /// The dead-letter queues that it drains on a schedule, because they have no consumer; see [`crate::failures`].
     pub drains: &'static [Queue],
@@ -106,11 +106,11 @@ pub struct Function<P: 'static> {
 
 /// An application.
 pub struct System<P: 'static> {
-    /// Its name, in the types and sources of its messages.
+    /// The name of the system, in the types and sources of its messages.
     pub name: &'static str,
-    /// Its queues.
+    /// The queues of the system.
     pub queues: &'static [QueueSpec],
-    /// Its functions.
+    /// The functions of the system.
     pub functions: &'static [&'static Function<P>],
 }
 

@@ -23,9 +23,9 @@ pub trait Activity: Send + Sync + 'static {
     const UNDO: &'static str;
     /// The version of its input, from 1.
     const VERSION: u16 = 1;
-    /// Its input.
+    /// The input of the activity.
     type Input: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Send + Sync + 'static;
-    /// Its output, which later steps can use.
+    /// The output of the activity, which later steps can use.
     type Output: Serialize + Send;
 
     /// Performs the step.

@@ -14,20 +14,20 @@ use crate::StepSaga;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(bound = "I: StepSaga")]
 pub struct Run<I> {
-    /// Its key; empty until it starts.
+    /// The key of the run; empty until it starts.
     pub key: String,
-    /// Its input; `None` until it starts.
+    /// The input of the run; `None` until it starts.
     pub input: Option<I>,
     /// The version of the list that it follows to its end.
     pub list_version: u16,
-    /// When it started.
+    /// When the run started.
     pub started_at: Timestamp,
     /// The steps that have begun.
     pub steps: BTreeMap<String, StepState>,
     /// The signals that arrived before the turn of their steps, by the names of the steps.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub signals: BTreeMap<String, Signal>,
-    /// Its phase.
+    /// The phase of the run.
     #[serde(flatten)]
     pub phase: Phase,
 }
@@ -38,7 +38,7 @@ pub struct Run<I> {
 pub enum Signal {
     /// The step is completed.
     Resolved {
-        /// Its output.
+        /// The output of the step.
         value: Value,
     },
     /// The run stops.
@@ -52,7 +52,7 @@ pub enum Signal {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Phase {
-    /// It is unknown.
+    /// The run is unknown.
     #[default]
     New,
     /// A signal or a cancellation has overtaken the start.
@@ -76,14 +76,14 @@ pub enum Phase {
     Undone {
         /// The reason why the run stopped.
         reason: String,
-        /// When it ended.
+        /// When the run ended.
         at: Timestamp,
     },
     /// The run stopped after its pivot, so its completed steps remain.
     Failed {
         /// The reason why the run stopped.
         reason: String,
-        /// When it ended.
+        /// When the run ended.
         at: Timestamp,
     },
 }
@@ -92,7 +92,7 @@ pub enum Phase {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum StepState {
-    /// Its activity was asked to perform it. If the run is being undone, the step is in doubt.
+    /// The activity was asked to perform the step. If the run is being undone, the step is in doubt.
     Requested {
         /// The number of the attempt, from 1.
         attempt: u32,
@@ -102,11 +102,11 @@ pub enum StepState {
         /// The number of attempts so far.
         attempts: u32,
     },
-    /// It waits for a signal.
+    /// The step waits for a signal.
     Waiting,
-    /// Its condition was not met.
+    /// The condition of the step was not met.
     Skipped,
-    /// It is completed.
+    /// The step is completed.
     Completed {
         /// The output of its activity.
         output: Value,
@@ -116,12 +116,12 @@ pub enum StepState {
         /// The reason.
         reason: String,
     },
-    /// Its activity was asked to undo it.
+    /// The activity was asked to undo the step.
     Undoing {
         /// `true` if it is unknown whether there is anything to undo.
         in_doubt: bool,
     },
-    /// It was undone.
+    /// The step was undone.
     Undone,
     /// The other system refused to undo it. An operator has to decide.
     UndoRefused {

@@ -14,9 +14,9 @@ use crate::run::{Phase, Run, Signal, StepState};
 
 /// The reason why an event changes nothing.
 pub(crate) enum NoEffect {
-    /// It is a duplicate or too late.
+    /// The event is a duplicate or too late.
     Ignored(String),
-    /// It is invalid, and goes to the dead letters.
+    /// The event is invalid, and is dead-lettered.
     Rejected(String),
 }
 

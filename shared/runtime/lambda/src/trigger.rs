@@ -18,7 +18,7 @@ pub enum UnknownEvent {
     /// Another service's, or one made by hand.
     #[error("the event is neither a batch of SQS messages nor a scheduled event")]
     Source,
-    /// It claims to come from SQS, but does not have the documented form.
+    /// The event claims to come from SQS, but does not have the documented form.
     #[error("the batch of SQS messages cannot be read")]
     Batch(#[source] serde_json::Error),
 }

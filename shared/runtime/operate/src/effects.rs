@@ -44,11 +44,11 @@ pub struct Effect {
 /// The state of an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EffectState {
-    /// It is due later, or waits to be performed.
+    /// The effect is due later, or waits to be performed.
     Waiting,
     /// A worker is performing it.
     Claimed,
-    /// It has exhausted its retries or cannot be read, and needs an operator.
+    /// The effect has exhausted its retries or cannot be read, and needs an operator.
     Poisoned,
 }
 

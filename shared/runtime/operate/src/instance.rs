@@ -22,18 +22,18 @@ pub struct InstanceDetails {
     pub state: Json,
     /// The version of the state's format.
     pub state_version: u32,
-    /// When it ended.
+    /// When the instance ended.
     pub ended_at: Option<Timestamp>,
     /// When and why an operator paused it.
     pub paused: Option<Intervention>,
     /// When and why an operator ended it.
     pub terminated: Option<Intervention>,
-    /// The messages that it waits for.
+    /// The messages that the instance waits for.
     pub expected: Vec<ExpectedToken>,
     /// Effects that are not performed yet.
     pub outbox: Vec<Entry>,
-    /// `true` if it waits for a message that nothing in its outbox causes. A message that was sent may still be in a
-    /// queue.
+    /// `true` if the instance waits for a message that nothing in its outbox causes. A message that was sent may still
+    /// be in a queue.
     pub is_stalled: bool,
     /// The decisions about its messages in order; `None` if no history is kept or it was not read.
     pub decisions: Option<Vec<DecisionRecord<RecordedVerdict>>>,

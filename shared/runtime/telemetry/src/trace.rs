@@ -37,13 +37,13 @@ pub enum SendError {
     /// No connection could be made.
     #[error("the collector does not answer")]
     Unreachable(#[source] hyper_util::client::legacy::Error),
-    /// It took too long.
+    /// The request took too long.
     #[error("the collector did not answer within {} s", TIMEOUT.as_secs())]
     TooSlow,
     /// The collector did not accept them.
     #[error("the collector answered with status {0}")]
     Refused(u16),
-    /// They could not be encoded.
+    /// The spans could not be encoded.
     #[error("the request cannot be made")]
     Request(#[from] hyper::http::Error),
 }

@@ -23,7 +23,7 @@ const ENTRY_HEADER_BYTES: usize = 46;
 pub struct EndRecord {
     /// The offset of the central directory in the file.
     pub start: u64,
-    /// Its length in bytes.
+    /// The length of the end record in bytes.
     pub length: usize,
     entries: usize,
 }

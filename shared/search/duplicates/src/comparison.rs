@@ -80,7 +80,7 @@ pub(crate) struct Comparison {
     pub(crate) other_label: bool,
     /// One is an abstract of a meeting, and the other an article.
     pub(crate) abstract_and_article: bool,
-    /// They are works of different kinds, such as a thesis and an article.
+    /// The records are works of different types, such as a thesis and an article.
     pub(crate) other_kind: bool,
     /// One is a preprint, and the other is not known to be one.
     pub(crate) one_is_preprint: bool,

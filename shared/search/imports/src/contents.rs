@@ -53,9 +53,9 @@ enum PackedForm {
 /// An entry of a packed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Inside<'a> {
-    /// Its path in the archive, or the name of the sheet.
+    /// The path of the entry in the archive, or the name of the sheet.
     pub name: &'a str,
-    /// `true` if it is a hidden sheet, which users of the workbook do not see.
+    /// `true` if the entry is a hidden sheet, which users of the workbook do not see.
     pub is_hidden: bool,
 }
 

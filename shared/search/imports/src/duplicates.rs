@@ -30,7 +30,7 @@ pub struct Identity {
     pub record: u64,
     /// The compared fields.
     pub fields: Fields,
-    /// `true` if it has a mark.
+    /// `true` if the study has a mark.
     pub is_marked: bool,
 }
 
@@ -49,7 +49,7 @@ pub struct StudyKeys {
     /// Its [`Fields::keys`], possibly without keys that no other study of the project has; `None` if an earlier
     /// version stored the study without keys and they are not computed yet.
     pub keys: Option<Vec<u64>>,
-    /// `true` if it has a mark.
+    /// `true` if the study has a mark.
     pub is_marked: bool,
 }
 
@@ -71,7 +71,7 @@ pub struct Candidate {
 pub struct ComparedStudy<'a> {
     /// The file that contains it.
     pub file: &'a ParsedFile,
-    /// Its compared fields.
+    /// The compared fields of the study.
     pub identity: &'a Identity,
     /// The fingerprint of these fields.
     pub content: Content,

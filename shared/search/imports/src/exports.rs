@@ -159,9 +159,9 @@ impl fmt::Display for ExportKey {
 pub struct ExportLink {
     /// The URL; a GET returns the export without further credentials, so the link itself grants access.
     pub url: String,
-    /// Its size in bytes.
+    /// The size of the export in bytes.
     pub size_bytes: u64,
-    /// The time at which it expires.
+    /// The time at which the link expires.
     pub expires_at: Timestamp,
 }
 

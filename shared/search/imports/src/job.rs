@@ -16,7 +16,7 @@ pub use crate::vocabulary::Counts;
 pub struct Job {
     /// The id of the search, which is also the key of its partition.
     pub search_id: SearchId,
-    /// The review that it belongs to.
+    /// The review that the import belongs to.
     pub project_id: ProjectId,
     /// The name; `None` while only unannounced files have arrived.
     pub name: Option<String>,
@@ -26,12 +26,12 @@ pub struct Job {
     pub reason: Option<String>,
     /// The files, in the manifest's order.
     pub files: Vec<JobFile>,
-    /// The search that it repairs, if any.
+    /// The search that the import repairs, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repairs: Option<SearchId>,
     /// The time at which the first message of the search was handled.
     pub created_at: Timestamp,
-    /// The time at which it ended.
+    /// The time at which the import ended.
     pub completed_at: Option<Timestamp>,
     /// The version of the saga that wrote it; `start-upload` writes 0. A write whose revision is not greater than the
     /// stored one changes nothing, so writes may be repeated and reordered.

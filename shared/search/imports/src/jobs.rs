@@ -203,7 +203,7 @@ pub struct ByAge {
 /// A cursor in the jobs by age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgePlace {
-    /// `true` if it is in the group of ended jobs.
+    /// `true` if the cursor is in the group of ended jobs.
     pub ended: bool,
     /// The last job of the page; `None` before the first one.
     pub after: Option<Cursor>,

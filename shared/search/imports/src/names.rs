@@ -6,10 +6,10 @@ pub const MAX_NAME_CHARS: usize = 255;
 /// Reasons to refuse a name; the texts follow "the name".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FileNameError {
-    /// It is empty.
+    /// The name is empty.
     #[error("is empty")]
     Empty,
-    /// It has more than [`MAX_NAME_CHARS`] characters.
+    /// The name has more than [`MAX_NAME_CHARS`] characters.
     #[error("is longer than {MAX_NAME_CHARS} characters")]
     TooLong,
     /// A file's name does not fit into the key of its upload.
@@ -30,10 +30,10 @@ pub enum FileNameError {
         /// The maximum length.
         allowed: usize,
     },
-    /// It contains line breaks, NUL or other control characters.
+    /// The name contains line breaks, NUL or other control characters.
     #[error("contains a control character")]
     Control,
-    /// It is a path instead of a plain name.
+    /// The name is a path instead of a plain name.
     #[error("contains a path")]
     Path,
 }

@@ -16,11 +16,11 @@ pub type ObjectStream = BoxStream<'static, Result<Vec<u8>, StoreError>>;
 /// The metadata of a stored object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectFacts {
-    /// Its size in bytes.
+    /// The size of the object in bytes.
     pub size_bytes: u64,
-    /// Its version, in a bucket with versioning.
+    /// The version of the object, in a bucket with versioning.
     pub version: Option<String>,
-    /// Its user metadata, as set by the upload form.
+    /// The user metadata of the object, as set by the upload form.
     pub metadata: BTreeMap<String, String>,
 }
 

@@ -29,7 +29,7 @@ pub struct Study {
     pub file_id: FileId,
     /// The record number in the file, from 1.
     pub record: u64,
-    /// The line at which it begins, from 1.
+    /// The line at which the record begins, from 1.
     pub line: u64,
     /// The byte range in the uploaded file; absent in studies that earlier versions stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,7 +71,7 @@ pub struct QuarantinedRecord {
     pub search_id: SearchId,
     /// The file that contains it.
     pub file_id: FileId,
-    /// Its location, the reason, and its first characters.
+    /// The location of the record, the reason, and its first characters.
     pub record: Quarantine,
 }
 

@@ -47,7 +47,7 @@ pub enum Action {
     DecidedInBulk {
         /// The bulk action.
         id: Uuid,
-        /// Its rule.
+        /// The rule that selected the pairs.
         rule: Rule,
         /// The number of decisions.
         decided: u64,

@@ -43,10 +43,11 @@ pub struct AfterRestore {
 /// The handling of searches whose files are being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenReads {
-    /// They end. This is for a restored database: the reply to a command may report studies that the restore has
-    /// removed, or may be lost itself.
+    /// The searches end. This is for a restored database: the reply to a command may report studies that the restore
+    /// has removed, or may be lost itself.
     End,
-    /// They continue. This is for a ledger that was restored alone: commands and replies are still in their queues.
+    /// The searches continue. This is for a ledger that was restored alone: commands and replies are still in their
+    /// queues.
     Continue,
 }
 

@@ -43,7 +43,7 @@ pub struct NewFile {
 pub struct AnnouncedSearch {
     /// The id of the search.
     pub search_id: SearchId,
-    /// Its files, in the order of the request.
+    /// The files of the search, in the order of the request.
     pub files: Vec<Upload>,
 }
 

@@ -48,13 +48,13 @@ pub fn export_file(names: &[Option<&str>], format: Format) -> String {
 /// The state of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExportState {
-    /// It can be downloaded.
+    /// The export can be downloaded.
     Ready(ExportLink),
-    /// It was requested and is not ready.
+    /// The export was requested and is not ready.
     Awaited,
-    /// It cannot be created.
+    /// The export cannot be created.
     Failed(DamagedStudy),
-    /// It was never requested, could not be created, or has expired.
+    /// The export was never requested, could not be created, or has expired.
     Unknown,
 }
 

@@ -36,9 +36,9 @@ const MEMBERSHIPS: &str = "memberships";
 pub struct Member {
     /// The identity of the person: the `sub` of their token.
     pub name: String,
-    /// Their role.
+    /// The role of the member.
     pub role: Role,
-    /// The time at which they became a member.
+    /// The time at which the user became a member.
     pub added_at: Timestamp,
     /// The user who added them.
     pub added_by: String,

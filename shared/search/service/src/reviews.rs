@@ -27,15 +27,15 @@ const REVIEWS: &str = "reviews";
 /// A listed review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Review {
-    /// Its id.
+    /// The id of the review.
     pub project_id: ProjectId,
-    /// Its name, which no other review has, regardless of case.
+    /// The name of the review, which no other review has, regardless of case.
     pub name: String,
-    /// The time at which it was listed.
+    /// The time at which the review was listed.
     pub created_at: Timestamp,
     /// The user who listed it.
     pub created_by: String,
-    /// The time at which it was archived; `None` if it is not.
+    /// The time at which the review was archived; `None` if it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived_at: Option<Timestamp>,
 }

@@ -11,7 +11,7 @@ pub enum Limit {
     ItemSize {
         /// The key of the item.
         key: String,
-        /// Its size.
+        /// The size of the item.
         bytes: usize,
     },
     /// The length of a key.

@@ -25,9 +25,9 @@ pub struct DeadLetter {
     pub partition: Option<PartitionKey>,
     /// The body as it was sent.
     pub body: String,
-    /// The time at which it was sent.
+    /// The time at which the message was sent.
     pub sent_at: Timestamp,
-    /// The time at which it was dead-lettered.
+    /// The time at which the message was dead-lettered.
     pub moved_at: Option<Timestamp>,
     /// The reason.
     pub reason: Option<String>,

@@ -14,7 +14,7 @@ pub enum OpenError {
     /// The folder, or a file in it, cannot be created or used.
     #[error("preparing {} failed", path.display())]
     Folder {
-        /// Its path.
+        /// The path of the folder or file.
         path: PathBuf,
         /// The cause.
         #[source]
@@ -23,7 +23,7 @@ pub enum OpenError {
     /// The database cannot be opened.
     #[error("opening {} failed", path.display())]
     Database {
-        /// Its path.
+        /// The path of the database.
         path: PathBuf,
         /// The cause.
         #[source]
@@ -32,13 +32,13 @@ pub enum OpenError {
     /// The file is not a database of this system.
     #[error("{} is not a database of this program, and is not touched; name another data directory", path.display())]
     NotOurs {
-        /// Its path.
+        /// The path of the file.
         path: PathBuf,
     },
     /// The database is damaged: truncated, overwritten, or edited.
     #[error("{} is damaged; restore the folder from a backup, or move it away to start with an empty one", path.display())]
     Damaged {
-        /// Its path.
+        /// The path of the database.
         path: PathBuf,
         /// The cause.
         #[source]
@@ -51,7 +51,7 @@ pub enum OpenError {
         path.display()
     )]
     Programmed {
-        /// Its path.
+        /// The path of the database.
         path: PathBuf,
         /// `trigger`, `view` or `virtual table`.
         kind: String,
@@ -73,17 +73,17 @@ pub enum OpenError {
     /// A newer version wrote it.
     #[error("{} has schema version {found}, and this version supports up to {}: use a newer one", path.display(), VERSION)]
     Newer {
-        /// Its path.
+        /// The path of the database.
         path: PathBuf,
-        /// Its version.
+        /// The version of the database.
         found: i64,
     },
     /// An earlier version wrote it, and a reader cannot upgrade it.
     #[error("{} has schema version {found}, and reading needs {}; a command that works in it, such as `resume`, upgrades it", path.display(), VERSION)]
     Older {
-        /// Its path.
+        /// The path of the database.
         path: PathBuf,
-        /// Its version.
+        /// The version of the database.
         found: u32,
     },
 }

@@ -54,7 +54,7 @@ struct Parent {
 }
 
 struct Parents {
-    /// `true` if it sets a timer when it is opened.
+    /// `true` if the parent sets a timer when it is opened.
     has_deadline: bool,
 }
 

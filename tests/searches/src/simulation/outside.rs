@@ -79,7 +79,7 @@ pub struct Truth {
     pub files: BTreeMap<FileId, Quality>,
     /// The files that are put into the bucket by hand.
     pub by_hand: BTreeSet<FileId>,
-    /// `true` if it was requested with a key, so that the first request determines its files.
+    /// `true` if the search was requested with a key, so that the first request determines its files.
     pub is_keyed: bool,
     /// The number of past and future notifications of stored objects.
     pub notified: usize,
@@ -98,13 +98,13 @@ pub struct Truth {
 /// An uploaded object.
 #[derive(Debug, Clone)]
 pub struct StoredObject {
-    /// Its location.
+    /// The location of the object.
     pub object: ObjectRef,
-    /// Its user metadata.
+    /// The user metadata of the object.
     pub metadata: BTreeMap<String, String>,
-    /// The time at which it was stored.
+    /// The time at which the object was stored.
     pub stored_at: Timestamp,
-    /// Its content; none if it cannot be read.
+    /// The content of the object; none if it cannot be read.
     pub bytes: Option<Cow<'static, [u8]>>,
 }
 

@@ -27,7 +27,7 @@ const MAX_PAGES: usize = 50;
 pub(super) enum Outcome {
     /// A worker processed it.
     Processed,
-    /// It failed again.
+    /// The retry failed again.
     Failed,
     /// A worker has tried it, and it is not processed yet.
     Taken,

@@ -14,13 +14,13 @@ pub const CANARY_WAIT: SignedDuration = SignedDuration::from_mins(1);
 /// An operation on failures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Operation {
-    /// Its id.
+    /// The id of the operation.
     pub id: OperationId,
     /// The operator who requested it.
     pub by: String,
-    /// When it began.
+    /// When the operation began.
     pub begun_at: Timestamp,
-    /// The failures that it retries.
+    /// The failures that the operation retries.
     pub selection: Selection,
     /// The maximum number of failures; `None` for all.
     pub limit: Option<u64>,
@@ -51,21 +51,21 @@ pub struct Operation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "phase")]
 pub enum Phase {
-    /// It retries failures.
+    /// The operation retries failures.
     Running,
     /// The failures that go ahead were retried, and their outcome is awaited.
     Watching {
         /// The time of the next assessment.
         until: Timestamp,
     },
-    /// It has retried all failures that were not busy.
+    /// The operation has retried all failures that were not busy.
     Done {
-        /// When it ended.
+        /// When the operation ended.
         at: Timestamp,
     },
-    /// It ended early.
+    /// The operation ended early.
     Stopped {
-        /// When it ended.
+        /// When the operation ended.
         at: Timestamp,
         /// The reason.
         why: String,

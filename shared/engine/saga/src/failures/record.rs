@@ -41,7 +41,7 @@ pub enum Origin {
     },
     /// An outbox entry or record that cannot be read.
     Unreadable {
-        /// Its location, in a format of the store.
+        /// The location of the entry or record, in a format of the store.
         place: String,
         /// `true` for the outbox of sessions, `false` for that of sagas.
         of_sessions: bool,
@@ -81,7 +81,7 @@ pub enum State {
     },
     /// The failure was retried and has not occurred since.
     Retried {
-        /// When it was retried.
+        /// When the failure was retried.
         at: Timestamp,
     },
     /// The failure needs no retry here.
@@ -174,9 +174,9 @@ pub struct FailureReport {
 /// A failed message or effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// Its id.
+    /// The id of the failure.
     pub id: FailureId,
-    /// Its origin.
+    /// The origin of the failure.
     pub origin: Origin,
     /// The partition of the message; `None` if it is unknown.
     pub partition: Option<PartitionKey>,
@@ -198,12 +198,12 @@ pub struct Failure {
     pub seen: u32,
     /// The number of times that it was retried.
     pub retried: u32,
-    /// Its state.
+    /// The state of the failure.
     #[serde(flatten)]
     pub state: State,
     /// The markers of the latest reports.
     pub marks: Vec<String>,
-    /// When it may be removed; `None` as long as it needs attention.
+    /// When the failure may be removed; `None` as long as it needs attention.
     pub expires_at: Option<Timestamp>,
     /// The number of writes. Not part of the serialized failure.
     #[serde(skip)]
@@ -314,14 +314,14 @@ impl Failure {
 pub struct FailureCursor {
     /// When the last failure of the page was last found.
     pub last_seen: Timestamp,
-    /// Its id.
+    /// The id of this failure.
     pub id: FailureId,
 }
 
 /// An operator's action, for the audit log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditEntry {
-    /// When it happened.
+    /// When the action happened.
     pub at: Timestamp,
     /// The operator's name, as returned by the authentication.
     pub by: String,

@@ -81,7 +81,7 @@ pub enum RequestRefusal {
     Not {
         /// The failure.
         id: FailureId,
-        /// Its state.
+        /// The state of the failure.
         standing: FailureStatus,
         /// Details of the state.
         why: Option<String>,

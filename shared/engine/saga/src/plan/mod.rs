@@ -30,7 +30,7 @@ use crate::state_machine::Saga;
 pub struct IncomingEvent<E> {
     /// The message.
     pub message: Message,
-    /// Its event.
+    /// The event in the message.
     pub event: E,
 }
 
@@ -52,7 +52,7 @@ pub struct PlanInput<'a, S> {
     pub function: &'a str,
     /// The partition.
     pub partition: PartitionKey,
-    /// Its document, if there is one.
+    /// The partition's document, if there is one.
     pub document: Option<&'a Document<S>>,
     /// The tokens in the claim's answer.
     pub tokens: &'a Tokens,
@@ -60,7 +60,7 @@ pub struct PlanInput<'a, S> {
     pub fence: u64,
     /// The attempt.
     pub attempt: AttemptId,
-    /// The tokens that it minted; the answer contains them only if the capacity was sufficient.
+    /// The tokens that the attempt minted; the answer contains them only if the capacity was sufficient.
     pub minted: &'a [Token],
     /// The time.
     pub now: Timestamp,

@@ -45,7 +45,7 @@ pub struct Import {
     /// The scan in progress for files without a notification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub look: Option<BucketScan>,
-    /// The search that it repairs, if the announcement names one.
+    /// The search that this search repairs, if the announcement names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repairs: Option<SearchId>,
     /// The time at which its first message was handled.
@@ -79,7 +79,7 @@ pub struct File {
 pub struct EndedSearch {
     /// The data at the end.
     pub import: Import,
-    /// The time at which it ended.
+    /// The time at which the search ended.
     pub at: Timestamp,
     /// The reason of the failure, in plain language for the reviewer.
     pub reason: Option<String>,

@@ -28,7 +28,7 @@ pub struct WordPart {
     pub after: u64,
     /// The last record; [`END`] if no part follows.
     pub last: u64,
-    /// Its words. A part that is read from a store has only the requested buckets.
+    /// The words of the part. A part that is read from a store has only the requested buckets.
     pub buckets: Vec<WordBucket>,
 }
 

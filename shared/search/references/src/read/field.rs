@@ -67,7 +67,7 @@ pub(crate) struct FieldName {
     pub(crate) name: &'static str,
     /// The name without its required parent.
     pub(crate) tag: &'static str,
-    /// Its position among the names of the field.
+    /// The position of the name among the names of the field.
     pub(crate) rank: u8,
 }
 

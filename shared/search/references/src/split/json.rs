@@ -131,7 +131,7 @@ enum First {
         title: bool,
         work: bool,
     },
-    /// It does not show that the object is a dictionary.
+    /// The value does not show that the object is a dictionary.
     Other,
 }
 

@@ -81,15 +81,15 @@ pub(crate) struct OpenRecord {
     last: usize,
     /// The role of its first line.
     pub(crate) began: LineRole,
-    /// `true` if it has a line of [`LineRole::Type`].
+    /// `true` if the record has a line of [`LineRole::Type`].
     pub(crate) typed: bool,
-    /// `true` if it has any line of another role or without one.
+    /// `true` if the record has any line of another role or without one.
     pub(crate) filled: bool,
     /// The number of its lines with a tag.
     pub(crate) fields: usize,
     /// `true` if none of its lines so far is one with which a record certainly begins.
     is_uncertain: bool,
-    /// Its first title.
+    /// The first title of the record.
     title: Option<LineRole>,
     /// The last blank lines, if they follow the title and precede a line with a tag.
     gap: Option<Gap>,
@@ -99,7 +99,7 @@ pub(crate) struct OpenRecord {
     pub(crate) is_spaced: bool,
     /// `true` if its last line has the role [`LineRole::EndOrText`].
     may_end: bool,
-    /// Its end, if fields follow that may belong to it.
+    /// The end of the record, if fields follow that may belong to it.
     ended: Option<Gap>,
 }
 

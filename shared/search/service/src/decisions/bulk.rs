@@ -59,9 +59,9 @@ const SERIALIZING: &str = "serializing bulk decisions";
 /// A bulk action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BulkAction {
-    /// Its id.
+    /// The id of the action.
     pub id: Uuid,
-    /// The time at which it began.
+    /// The time at which the action began.
     pub at: Timestamp,
     /// The reviewer.
     pub by: String,
@@ -74,7 +74,7 @@ pub struct BulkAction {
     pub decided: u64,
     /// The number of its records.
     pub chunks: u64,
-    /// The time at which it was undone, and the reviewer.
+    /// The time at which the action was undone, and the reviewer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undone: Option<BulkUndo>,
 }

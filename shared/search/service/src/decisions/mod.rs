@@ -26,7 +26,7 @@ use crate::{Error, ProjectAccess, SearchService};
 pub enum DecisionOutcome {
     /// The decision is in effect.
     Accepted {
-        /// `true` if it was not in effect before, so that marks may change.
+        /// `true` if the decision was not in effect before, so that marks may change.
         is_new: bool,
     },
     /// Nothing is changed: another decision about the two studies is in effect, and the request wants none.

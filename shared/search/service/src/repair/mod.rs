@@ -84,7 +84,7 @@ pub enum Refusal {
     /// The search may still succeed.
     #[error("the import has not ended")]
     Running,
-    /// Its data is being deleted.
+    /// The data of the import is being deleted.
     #[error("the import was deleted")]
     Deleted,
     /// The search has the maximum number of repairs.
@@ -140,7 +140,7 @@ pub enum FileRefusal {
     /// Nothing of the file is stored, so records cannot be added.
     #[error("the file was not read completely, so all of it has to be repaired")]
     NotRead,
-    /// It never arrived, or was deleted.
+    /// The file never arrived, or was deleted.
     #[error("the file is not stored; upload it again")]
     Gone,
     /// Another repair reads it.
@@ -195,7 +195,7 @@ struct Part {
     of: FileRef,
     records: BTreeSet<u64>,
     file: NewFile,
-    /// Its location, if it does not have to be uploaded.
+    /// The location of the stored file; `None` if the file has to be uploaded.
     stored: Option<ObjectRef>,
 }
 

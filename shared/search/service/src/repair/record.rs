@@ -36,11 +36,11 @@ pub struct Repairs {
 /// The state of a repairing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It has not ended.
+    /// The repair of the file has not ended.
     Open,
-    /// It was read completely.
+    /// The file was read completely.
     Read,
-    /// It failed, or its search was deleted.
+    /// The file failed, or its search was deleted.
     Failed,
 }
 

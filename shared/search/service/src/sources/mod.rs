@@ -59,7 +59,7 @@ pub struct Source {
 pub struct KnownSource {
     /// The source.
     pub source: Source,
-    /// `true` if it was set by a reviewer, `false` if it was guessed.
+    /// `true` if the source was set by a reviewer, `false` if it was guessed.
     pub is_given: bool,
 }
 

@@ -22,7 +22,7 @@ pub enum Method {
 /// A known source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VocabularyEntry {
-    /// Its usual name.
+    /// The usual name of the source.
     pub name: &'static str,
     /// How its records are identified.
     pub method: Method,

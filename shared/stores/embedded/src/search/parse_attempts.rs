@@ -102,12 +102,12 @@ pub(crate) fn holds(db: &Connection, file: &FileFence) -> Result<bool, Fault> {
 /// The state of the studies of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StudiesState {
-    /// Those from before this fence were deleted. A file that was never read has fence 0.
+    /// The studies from before this fence were deleted. A file that was never read has fence 0.
     Stored {
         /// The fence of the file.
         fence: u64,
     },
-    /// Those from before this fence are being deleted.
+    /// The studies from before this fence are being deleted.
     Clearing,
     /// The file is refused, and its studies are or will be deleted.
     Refused,

@@ -50,7 +50,7 @@ pub(crate) struct SharedKeyFilter {
     project: i64,
     /// The number of files of the project that this process had listed when the scan began.
     listings: u64,
-    /// The file that it was created for.
+    /// The file that the filter was created for.
     made_for: FileRef,
     bits: Vec<u64>,
 }
@@ -119,7 +119,7 @@ impl State {
 #[derive(Debug)]
 pub(crate) struct KeyedPage {
     pub(crate) file: FileRef,
-    /// Its project, if it was read to its end.
+    /// The project of the file, if the file was read to its end.
     pub(crate) project: Option<i64>,
     pub(crate) studies: Vec<StudyKeys>,
     /// `true` if there may be more studies.

@@ -12,7 +12,7 @@ use crate::simulation::outside::{Outside, Truth};
 /// The plan of a client.
 #[derive(Debug, Clone)]
 struct Intent {
-    /// `true` if it uploads even without the confirmation that the search is announced.
+    /// `true` if the client uploads even without the confirmation that the search is announced.
     remembers: bool,
     /// The time after the announcement at which it cancels the search, if it does.
     withdraws_after: Option<Duration>,

@@ -27,7 +27,7 @@ struct Intent {
 enum Announces {
     /// The search is never announced.
     Unheard,
-    /// It was only prepared.
+    /// The announcement is only prepared, and never stored.
     Never,
     After(Duration),
 }

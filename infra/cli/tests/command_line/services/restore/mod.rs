@@ -55,7 +55,7 @@ struct Searches {
     uploading: AnnouncedSearch,
     /// The parse commands wait in their queue.
     parsing: [AnnouncedSearch; 2],
-    /// It is deleted after the backup.
+    /// The search is deleted after the backup.
     completed: AnnouncedSearch,
 }
 
