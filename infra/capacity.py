@@ -23,7 +23,7 @@ LEDGER_WRITES = SAGA_MESSAGES + 1
 REQUESTS = 1 + 6
 STUDIES = 1_000
 
-# Assumed seconds: calls of 5 ms to DynamoDB, and of 10 ms to MongoDB with a majority of its members.
+# Assumed durations in seconds. A call to DynamoDB takes 5 ms, and a majority read or write of MongoDB 10 ms.
 SAGA_SECONDS = 0.05
 REQUEST_SECONDS = 0.05
 NOTIFY_SECONDS = 0.03

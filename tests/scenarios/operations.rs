@@ -530,7 +530,7 @@ async fn invalid_requests_change_nothing() {
     assert_eq!(entries.iter().map(|entry| entry.did.as_str()).collect::<Vec<_>>(), ["deleted", "archived"]);
 }
 
-/// An outbox that cannot be read does not keep the failures that a stopped operation has claimed.
+/// The failures that a stopped operation has claimed are released, even if an outbox cannot be read.
 #[tokio::test]
 async fn unreadable_outbox_does_not_stop_rest_of_collection() {
     let world = World::new();

@@ -18,7 +18,7 @@ use crate::{args, files, find, import, interrupt, watch};
 /// The number of records requested at a time.
 const PAGE: usize = 1_000;
 
-/// Reads failed files of a search again, or reads other files instead. Returns `true` if that completed.
+/// Reads failed files of a search again, or reads other files instead. Returns `true` if the repair completed.
 pub(crate) async fn run(args: &args::Repair) -> anyhow::Result<bool> {
     let began = Instant::now();
     let workspace = Workspace::reopen(workspace::settings(&args.output.location)?).await?;

@@ -14,7 +14,7 @@ use crate::report::Report;
 use crate::workspace::{self, Workspace};
 use crate::{import, interrupt, stdin, watch};
 
-/// Finishes every unfinished import. Returns `true` if all of them completed.
+/// Finishes every unfinished import. Returns `true` if all of these imports completed.
 pub(crate) async fn run(args: &args::Resume) -> anyhow::Result<bool> {
     let began = Instant::now();
     let config = workspace::settings(&args.output.location)?;

@@ -176,7 +176,7 @@ where
         }
         let (key, version) = &named;
         self.store(key).await?;
-        // An event without a version keeps having none.
+        // If the recorded event has no version, the placed event has none either.
         let here = match version {
             Some(_) => {
                 let facts = self.ports.objects.clone()?.head(self.bucket, key, None).await?;

@@ -225,7 +225,7 @@ impl<S: Saga> System<S> {
         self.earlier = self.earlier.take().filter(|_| left.stale > 0);
     }
 
-    /// Returns `true` if it expects a reply, and no timer ends the wait.
+    /// Returns `true` if the saga expects a reply and no timer ends the wait.
     pub(crate) fn waits_in_vain(&self) -> bool {
         self.content().is_some_and(|content| {
             let is_reply = |expected: &ExpectedToken| matches!(expected.by, saga::ExpectedMessage::Reply(_));

@@ -92,11 +92,11 @@ impl Claim {
 /// The condition of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClaimCondition {
-    /// This token is present. For a single message, so that a duplicate costs one call.
+    /// This token is present. The condition is for a single message, so that a duplicate costs one call.
     TokenPresent(Token),
-    /// The item exists. For several messages, whose tokens are looked up in the answer.
+    /// The item exists. The condition is for several messages, whose tokens are looked up in the answer.
     ItemExists,
-    /// No condition. For a message of a client that cannot carry a token and is admitted by a setting.
+    /// No condition, for messages that are admitted by a setting because their clients cannot send tokens.
     Always,
 }
 

@@ -27,11 +27,11 @@ const SPEC_VERSION: &str = "1.0";
 pub struct Message {
     /// The id of the message; duplicates of a message share it.
     pub id: MessageId,
-    /// The function that sent it, such as `run-saga`.
+    /// The function that sent the message, such as `run-saga`.
     pub source: String,
-    /// The time of the fact that it reports.
+    /// The time of the fact that the message reports.
     pub time: Timestamp,
-    /// The partition it belongs to.
+    /// The partition that the message belongs to.
     pub partition: PartitionKey,
     /// The message whose handling caused this one.
     pub causation_id: Option<MessageId>,

@@ -154,9 +154,9 @@ impl Dispatcher {
         results
     }
 
-    /// Claims the ready entries of some records in one call, then performs and settles them in parts, at least one. If a
-    /// slow queue would keep the next part beyond `deadline` or the end of the claim, it gives the claims of the rest
-    /// back. Unreadable entries are set aside and do not stop the others.
+    /// Claims the ready entries of some records in one call, then performs and settles them in parts, at least one. If
+    /// a slow queue would keep the next part beyond `deadline` or the end of the claim, the claims of the remaining
+    /// entries are released. Unreadable entries are set aside and do not stop the others.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable. Later failures are part of the result: entries that were performed

@@ -93,8 +93,8 @@ impl Policy {
         end.checked_sub(self.send_timeout).unwrap_or(Timestamp::MIN)
     }
 
-    /// Returns the last time at which the entries of a claim may be performed: their calls end before the deadline, and
-    /// their settlement before the claim ends.
+    /// Returns the last time at which performing the entries of a claim may start. The calls have to end before the
+    /// deadline, and their settlement before the end of the claim.
     pub(crate) fn last_start(&self, claimed_until: Timestamp, deadline: Option<Timestamp>) -> Timestamp {
         let last = self.last_call(self.last_call(claimed_until));
         deadline.map_or(last, |deadline| self.last_call(deadline).min(last))

@@ -28,9 +28,9 @@ pub struct View {
     pub ended: bool,
     /// The list that the view belongs to, such as that of a customer. The list's readers are notified of changes.
     pub list: Uuid,
-    /// Further lists that contain it, such as those of the ordered products, at most [`MAX_FURTHER_LISTS`]. They are
-    /// read in pages, and their readers are not notified. DynamoDB stores a copy for each of them, and limits all of
-    /// them together to 4 MiB.
+    /// Further lists that contain the view, such as those of the ordered products, at most [`MAX_FURTHER_LISTS`]. They
+    /// are read in pages, and their readers are not notified. DynamoDB stores a copy for each of them, and limits all
+    /// of them together to 4 MiB.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub also_in: BTreeSet<Uuid>,
     /// The position of the view in the list, the latest first.
@@ -79,7 +79,8 @@ impl View {
         Self { partition, revision: 0, ended, list, also_in, created_at, body }
     }
 
-    /// Returns the view with the revision of its document. A body that is an object gets the revision too.
+    /// Returns the view with the revision of its document. If the body is an object, the revision is also stored in the
+    /// body.
     #[must_use]
     pub fn at_revision(mut self, revision: u64) -> Self {
         self.revision = revision;
@@ -205,7 +206,7 @@ pub struct Page<T = View> {
 }
 
 impl Page {
-    /// Creates a page of at most `limit` views. The caller has queried one more, to see whether another page follows.
+    /// Creates a page of at most `limit` views. `found` has one more view if another page follows.
     pub fn of(mut found: Vec<View>, limit: usize) -> Self {
         let follows = found.len() > limit;
         found.truncate(limit);

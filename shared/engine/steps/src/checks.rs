@@ -127,8 +127,8 @@ fn follows(was: Option<&StepState>, is: Option<&StepState>) -> bool {
 }
 
 /// Checks a run at rest: it has ended, and exactly the steps that it remembers as completed and not undone are in
-/// effect in the other systems. `performed` are the steps in effect, and `visible` those whose effect the workload
-/// knows.
+/// effect in the other systems. `performed` contains the steps in effect, and `visible` the steps whose effect the
+/// workload can observe.
 pub fn at_rest<I, W>(
     rest: &Rest<'_, W>,
     machine: &StepMachine<I>,

@@ -95,8 +95,8 @@ pub struct Services {
     /// `MONGODB_DATABASE`: the name of the database. Default: the name of the
     /// system, such as `orders`.
     pub mongodb_database: String,
-    /// `ORDERS_MONGODB_POOL_SIZE`: the maximum number of connections of one process to one server. Default: 10. Its
-    /// product with the number of processes must be below the limit of the server.
+    /// `ORDERS_MONGODB_POOL_SIZE`: the maximum number of connections of one process to one server. Default: 10. All
+    /// processes together must stay below the server's limit of connections.
     pub mongodb_pool_size: u32,
     /// `ORDERS_STORE_TABLE`: the DynamoDB table of the documents, which replaces MongoDB. The search import requires
     /// MongoDB.

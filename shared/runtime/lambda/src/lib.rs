@@ -167,8 +167,8 @@ fn delivery(message: &SqsMessage) -> Delivery {
 /// Returns the partial batch response for the answers to `deliveries`, once they are settled.
 ///
 /// A record that is not acknowledged is redelivered until the queue's receive limit moves it to the dead-letter queue.
-/// The same is true of a delivery without an answer, because SQS deletes the records that the response does not name. A
-/// record without an id cannot be named in the response, since an empty id would fail the whole batch
+/// A delivery without an answer is also named in the response, because SQS deletes the records that the response does
+/// not name. A record without an id cannot be named, since an empty id would fail the whole batch
 /// (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>), but SQS sends none.
 fn response(deliveries: &[Delivery], dispositions: &[Disposition]) -> SqsBatchResponse {
     let mut response = SqsBatchResponse::default();

@@ -12,7 +12,7 @@ pub enum Error {
     Damaged {
         /// `"ZIP archive"`.
         what: &'static str,
-        /// The damage, in words.
+        /// A description of the damage.
         fault: &'static str,
     },
     /// More bytes than [`crate::Limits::max_unpacked`].
@@ -90,7 +90,7 @@ pub enum Error {
     /// A damaged workbook.
     #[error("the workbook is damaged: {fault}")]
     Workbook {
-        /// The damage, in words.
+        /// A description of the damage.
         fault: &'static str,
     },
 }

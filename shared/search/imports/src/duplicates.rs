@@ -46,8 +46,8 @@ impl Identity {
 pub struct StudyKeys {
     /// The record number in the file.
     pub record: u64,
-    /// Its [`Fields::keys`], possibly without keys that no other study of the project has; `None` if an earlier
-    /// version stored the study without keys and they are not computed yet.
+    /// The [`Fields::keys`] of the study, possibly without keys that no other study of the project has. `None` if an
+    /// earlier version stored the study without keys and they are not computed yet.
     pub keys: Option<Vec<u64>>,
     /// `true` if the study has a mark.
     pub is_marked: bool,

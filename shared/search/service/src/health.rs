@@ -145,7 +145,7 @@ impl Health {
         (Reachability { ok: parts.iter().all(|part| part.ok), parts }, depths, last_sweep)
     }
 
-    /// Returns `true` if a worker runs. If no process can be seen, the last sweep counts.
+    /// Returns `true` if a worker runs. If the processes cannot be checked, a recent sweep shows that a worker runs.
     fn has_worker(&self, last_sweep: &Result<Option<Timestamp>, StoreError>) -> Option<bool> {
         let held = self.machine.as_ref().and_then(|machine| machine.has_worker());
         let swept = last_sweep.as_ref().ok()?;

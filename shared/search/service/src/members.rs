@@ -85,7 +85,7 @@ fn memberships(record: Option<Record>) -> Result<Memberships, StoreError> {
     content::or_default(record, || "reading the reviews of a person".to_owned())
 }
 
-/// Writes the role of a person in a review into the record of their memberships, with the commit of the session.
+/// Stores a user's role in a review, in the record of this user's memberships, with the commit of the session.
 async fn write_membership(
     session: &mut OpenSession<'_>,
     name: &str,

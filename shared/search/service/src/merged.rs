@@ -137,7 +137,7 @@ pub struct DuplicateMerger {
 }
 
 impl DuplicateMerger {
-    /// Returns the merging of studies of these searches.
+    /// Creates a merger for the studies of these searches.
     pub fn new(jobs: Jobs) -> Self {
         Self { jobs, origins: HashMap::new(), batch: usize::MAX }
     }

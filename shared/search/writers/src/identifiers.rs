@@ -14,7 +14,8 @@ pub(crate) fn notes(reference: &Reference) -> Vec<String> {
     notes.chain(trials(reference)).collect()
 }
 
-/// The numbers as in [`notes`], for formats with a field for the number in PubMed Central.
+/// Returns the same notes as [`notes`] without the number in PubMed Central, for formats that have a field for this
+/// number.
 pub(crate) fn notes_without_pmcid(reference: &Reference) -> Vec<String> {
     let labelled = without_pmcid(reference).into_iter();
     let notes = labelled.filter_map(|(label, value)| Some(format!("{label}: {}", line(value.as_deref()?))));

@@ -45,9 +45,9 @@ impl Store {
         WithWork { store: self.clone(), work: Arc::new(work) }
     }
 
-    /// Runs statements of the application in a separate transaction, for example to create its tables. Their names
-    /// begin with a prefix of the application, so that they never collide with those of this store. Triggers and views
-    /// are not allowed: a database that contains them is refused when it is opened.
+    /// Runs statements of the application in a separate transaction, for example to create its tables. Names of tables
+    /// and indexes must begin with a prefix of the application, so that they never collide with those of this store.
+    /// Triggers and views are not allowed: a database that contains them is refused when it is opened.
     ///
     /// # Errors
     /// Returns an error if a statement fails; in this case, nothing is stored.

@@ -106,7 +106,7 @@ pub async fn settlement_of_another_claim_changes_nothing(ports: &Ports<'_>) -> C
     Ok(())
 }
 
-/// The condition of each settlement is its own claim.
+/// Each settlement is conditional on the claim of its own entries.
 pub async fn one_call_settles_entries_of_several_partitions(ports: &Ports<'_>) -> CheckResult {
     let ((one, first), (two, second)) = (with_entries(ports, 2).await?, with_entries(ports, 2).await?);
     let settlements =

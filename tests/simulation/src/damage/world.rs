@@ -146,7 +146,7 @@ impl World {
         }
     }
 
-    /// Returns junk that is no longer in a dead-letter queue.
+    /// Returns an injected junk message that is neither in a dead-letter queue nor recorded as a failure.
     pub(crate) fn lost_junk(&self) -> Option<&String> {
         let is_kept = |junk: &&String| {
             let mut bodies = self.queues.dead_letters().map(|copy| copy.body.as_str());

@@ -55,7 +55,7 @@ impl World {
         Self { ports, agency, api, host, store, consumers, sweeper, _dir: dir }
     }
 
-    /// Delivers every message, and those that failed again, until nothing changes any more.
+    /// Delivers all messages, including redeliveries of failed ones, until nothing changes any more.
     pub(crate) async fn settle(&self) {
         let mut idle = 0;
         while idle < 20 {

@@ -27,7 +27,7 @@ use super::records;
 pub struct Database {
     /// The number of studies.
     pub studies: u64,
-    /// The time for reading their file and storing them sequentially.
+    /// The total time for reading the file and then storing its studies.
     pub stored_s: f64,
     /// The part of this time for reading.
     pub read_s: f64,

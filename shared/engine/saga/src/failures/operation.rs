@@ -111,8 +111,8 @@ impl Operation {
         !self.canaries.is_empty() && self.canaries.len() < self.canary as usize
     }
 
-    /// Returns the operation after the last failure. It waits for the outcome of those that went ahead, also if fewer
-    /// were left than it asked for.
+    /// Returns the operation after the last failure. The operation waits for the outcome of its canaries, even if there
+    /// were fewer failures than requested canaries.
     pub(super) fn after_last(&self, now: Timestamp) -> Self {
         if !self.is_without_assessment() {
             return Self { phase: self.end(now), ..self.clone() };

@@ -175,7 +175,8 @@ impl Failures {
         if limit == Some(0) {
             return Err(RequestRefusal::Invalid("the limit must be at least 1".to_owned()));
         }
-        // This check only saves work and an audit entry. The conditional write below lets one operation run.
+        // This check only saves work and an audit entry. The conditional write below ensures that only one operation
+        // runs.
         if let Some(running) = self.store.running().await? {
             return Err(RequestRefusal::Busy(running.id));
         }

@@ -78,8 +78,8 @@ impl<S: Saga> Draft<'_, S> {
         ReplyAddress { queue: S::Event::QUEUE, partition: self.input.partition }
     }
 
-    /// Returns the token of an event for another partition; `None` without a ledger. It is new for each attempt. A
-    /// token that attempts share could be used and then be granted again by an attempt that was delayed.
+    /// Returns the token of an event for another partition; `None` without a ledger. Each attempt has a new token. If
+    /// attempts shared a token, a delayed attempt could grant it again after its use.
     fn entry_token(&mut self, partition: PartitionKey, event: MessageId) -> Option<Token> {
         if matches!(self.input.tokens, Tokens::Unchecked) {
             return None;

@@ -13,7 +13,7 @@ pub const END: u64 = i64::MAX.cast_unsigned();
 const MAX_RECORDS: usize = 10_000;
 /// The approximate memory of a part at which it is complete, in bytes.
 const MAX_BYTES: usize = 6 << 20;
-/// The approximate memory of a word besides its characters, in bytes.
+/// The approximate memory of a word in bytes, without its characters.
 const WORD_BYTES: usize = 80;
 /// The maximum number of words that one record adds to a part. A longer record is a candidate for every query.
 const MAX_NEW_WORDS: usize = 20_000;

@@ -93,7 +93,8 @@ impl Parts {
         }
     }
 
-    /// Does not inspect the first line, which many parts may share. Each of them would inspect the rest of it.
+    /// Configures the splitter not to inspect the first line. Many parts may share this line, and each part would
+    /// inspect the rest of the line.
     pub(super) fn behind_many(mut self) -> Self {
         (self.long, self.documents) = (true, MAX_DOCUMENTS);
         self
@@ -117,7 +118,7 @@ impl Parts {
             (Some(_), PartKind::Unread(_)) => false,
             (Some(Page::Inside), PartKind::Read(format)) => !is_of_page(format, &line[start.at..]),
             (Some(Page::Behind), _) => true,
-            // The splitter of a format finds its records at the beginning of a line itself.
+            // A record of the same format at the beginning of a line is found by the splitter of that format.
             (None, PartKind::Read(format)) => {
                 let is_same = is_same(format, self.format)
                     || (self.format == Format::LooseRis && format == Format::Ris);

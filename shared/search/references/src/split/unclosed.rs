@@ -31,9 +31,9 @@ pub(super) struct Rows {
 #[derive(Debug, Default)]
 struct Delimiters {
     all: usize,
-    /// The number of those before a blank.
+    /// The number of delimiters before a blank.
     blanks: usize,
-    /// The number of those before the cell with the unclosed mark, and of these before a blank.
+    /// The number of delimiters before the cell with the unclosed mark, and the number of these that precede a blank.
     before_open: Option<(usize, usize)>,
 }
 

@@ -375,7 +375,8 @@ fn record_without_first_line_is_read() {
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// The titles of the first file's complete records, and its text up to `cut`, in bytes after the first record's beginning.
+/// Returns the text of the first file, cut off `cut` bytes after the beginning of its first record, and the titles of
+/// the records that are complete.
 fn cut_file(writer: &Writer, cut: usize) -> (Vec<u8>, Vec<String>) {
     let (text, titles) = file(writer, 1, 2);
     let cut = writer.begin.len() + 1 + cut % (text.len() - writer.begin.len());

@@ -91,8 +91,8 @@ impl TimeLimit {
         Self { longest, ends_at: later(now, longest) }
     }
 
-    /// Returns the time that is left for another round after a pause; `None` if there is none. A clock that was set back
-    /// gives a round no more time than the whole call has.
+    /// Returns the time that is left for another round after a pause; `None` if no time is left. Even if the clock was
+    /// set back, a round has no more time than the whole call.
     fn left_after(self, pause: Duration, now: Timestamp) -> Option<Duration> {
         let left = Duration::try_from(self.ends_at.duration_since(now)).ok()?.min(self.longest);
         left.checked_sub(pause).filter(|left| !left.is_zero())

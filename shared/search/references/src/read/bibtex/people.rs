@@ -9,7 +9,8 @@ use crate::{
 
 use super::plain;
 
-/// Splits names at the word `and`, in any case, outside of braces; and those of other programs at semicolons and commas.
+/// Splits names at the word `and`, in any case, outside of braces. Names written by programs that use semicolons or
+/// commas are split there.
 pub(super) fn split_names(text: &str) -> Vec<String> {
     if !spend(text.len()) {
         return Vec::new();
