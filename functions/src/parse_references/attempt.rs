@@ -60,7 +60,7 @@ pub(super) struct ResumePoint {
 pub(super) struct PartProgress {
     /// The index among all entries of the container, from 0.
     pub(super) index: usize,
-    /// The statistics of the parts before it.
+    /// The statistics of the parts before this part.
     pub(super) read: FileStats,
 }
 

@@ -25,7 +25,7 @@ const MAX_REASONS_LISTED: usize = 3;
 enum Remaining {
     /// All complete records were read.
     None,
-    /// The deadline has passed before all of them were read.
+    /// The deadline has passed before all files were read.
     Some,
 }
 

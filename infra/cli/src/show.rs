@@ -22,7 +22,7 @@ struct SearchDetails {
     /// The number of studies that repeat an earlier one.
     duplicates: u64,
     quarantined: Vec<QuarantinedRecord>,
-    /// The searches that repair it, in the order in which they were announced.
+    /// The searches that repair this search, in the order in which they were announced.
     repaired_by: Vec<SearchId>,
     /// `None` if no history is kept.
     decisions: Option<Vec<DecisionRecord<RecordedVerdict>>>,

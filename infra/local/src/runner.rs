@@ -58,7 +58,7 @@ const GATHERER: &str = "report-faults";
 
 /// A data directory that a runner uses exclusively.
 pub struct Home<P> {
-    /// The store in it.
+    /// The store in the data directory.
     pub store: Arc<Store>,
     /// The exclusive lock on it.
     pub lock: Arc<Lock>,

@@ -35,11 +35,11 @@ pub struct Samples;
 pub struct State {
     /// Distinguishes writes.
     pub name: String,
-    /// The list that contains it.
+    /// The list that contains the view.
     pub list: Uuid,
     /// The time that determines its position in the list.
     pub created_at: Timestamp,
-    /// The time of its end, if it has ended.
+    /// The time at which the instance ended, if it has ended.
     pub ended_at: Option<Timestamp>,
 }
 

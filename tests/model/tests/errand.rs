@@ -60,7 +60,7 @@ enum State {
 struct Errand {
     /// Number of questions asked together.
     questions: u8,
-    /// Number of tokens that it declares for an event.
+    /// The number of tokens that the errand declares for an event.
     tokens: usize,
     /// `true` if the errand sets a timer when it is opened.
     has_deadline: bool,

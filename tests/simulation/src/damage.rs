@@ -32,7 +32,7 @@ pub(crate) struct Damage {
     upgrades_at: u64,
     /// The number of messages that the newer version still sends.
     messages: u64,
-    /// The number of documents that it still writes.
+    /// The number of documents that the newer version still writes.
     documents: u64,
     /// The partitions of those documents.
     unreadable: BTreeSet<PartitionKey>,

@@ -76,7 +76,7 @@ pub(crate) struct WantedMessage {
     pub(crate) asks: bool,
     /// `true` if a timer sends it.
     pub(crate) is_timer: bool,
-    /// The token of the request that it answers, if another partition made the request.
+    /// The token of the request that the message answers, if another partition made the request.
     pub(crate) answers: Option<Token>,
 }
 

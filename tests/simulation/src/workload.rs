@@ -62,7 +62,8 @@ pub trait Workload: Clone + Send + Sync + 'static {
         &[]
     }
 
-    /// The engine's calls that it never makes. By default, its sagas write no records with [`saga::Advance::write`].
+    /// The engine's calls that the workload never makes. By default, its sagas write no records with
+    /// [`saga::Advance::write`].
     fn unused(&self) -> &'static [Call] {
         &[Call::RECORDS_ADVANCE]
     }

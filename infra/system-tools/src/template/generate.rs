@@ -32,7 +32,8 @@ const CONNECTIONS: u32 = 2;
 const RETENTIONS: [u32; 3] = [345_600, 864_000, 1_209_600];
 
 const HEAD: &str = include_str!("head.yaml");
-/// The address of MongoDB: its parameters, the rule that one of them is given, and the policy of functions that read it.
+/// The address of MongoDB: its parameters, the rule that one of the parameters is given, and the policy of functions
+/// that read the address.
 const MONGODB_PARAMETERS: &str = include_str!("mongodb/parameters.yaml");
 const MONGODB_RULES: &str = include_str!("mongodb/rules.yaml");
 const MONGODB_POLICY: &str = include_str!("mongodb/policy.yaml");

@@ -155,7 +155,7 @@ impl Tokens {
 pub struct Release {
     /// The partition.
     pub partition: PartitionKey,
-    /// The attempt that holds it.
+    /// The attempt that holds the partition.
     pub attempt: AttemptId,
     /// The fence of its claim.
     pub fence: u64,

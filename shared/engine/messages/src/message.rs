@@ -41,7 +41,7 @@ pub struct Message {
     pub reply_token: Option<Token>,
     /// The destination of a reply; `None` if it is the partition of this message.
     pub reply_to: Option<ReplyAddress>,
-    /// The name of the timer that sent it, if any.
+    /// The name of the timer that sent the message, if any.
     pub timer: Option<String>,
     /// The trace it belongs to.
     pub traceparent: Option<String>,

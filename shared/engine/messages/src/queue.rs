@@ -31,7 +31,7 @@ pub struct QueueSpec {
     pub visibility: Duration,
     /// The maximum number of messages in a batch for the function.
     pub batch_size: usize,
-    /// The number of workers per process that receive from it concurrently.
+    /// The number of workers per process that receive from the queue concurrently.
     pub workers: usize,
     /// The events of the saga behind the queue, for tools of operators; see [`QueueSpec::with_events`].
     pub events: Option<EventTypes>,
@@ -174,7 +174,7 @@ pub struct ReceivedMessage {
     pub receipt: String,
     /// The delivery.
     pub delivery: Delivery,
-    /// The reason why it was dead-lettered, if it is known.
+    /// The reason why the message was dead-lettered, if it is known.
     pub reason: Option<String>,
 }
 

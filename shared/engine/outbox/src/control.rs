@@ -52,7 +52,7 @@ pub enum SessionOutcome {
 pub struct SettledSession<'a> {
     /// The session.
     pub id: SessionId,
-    /// The partition for which it was opened.
+    /// The partition for which the session was opened.
     pub partition: PartitionKey,
     /// The outcome.
     pub outcome: SessionOutcome,

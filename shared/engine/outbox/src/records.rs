@@ -56,7 +56,7 @@ pub struct OwnedRecord {
     /// The record.
     #[serde(flatten)]
     pub key: Key,
-    /// The version of the instance's document with which it was staged.
+    /// The version of the instance's document with which the write was staged.
     pub revision: u64,
     /// The new content.
     pub body: Value,

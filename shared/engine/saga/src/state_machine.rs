@@ -16,7 +16,7 @@ use crate::requester::Requester;
 /// An event as a state machine sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Event<'a, E> {
-    /// The id of its message; the ids of effects and timers are derived from it.
+    /// The id of the event's message; the ids of effects and timers are derived from it.
     pub id: MessageId,
     /// The partition it belongs to.
     pub partition: PartitionKey,

@@ -18,7 +18,7 @@ pub struct Run<I> {
     pub key: String,
     /// The input of the run; `None` until it starts.
     pub input: Option<I>,
-    /// The version of the list that it follows to its end.
+    /// The version of the list that the run follows to its end.
     pub list_version: u16,
     /// When the run started.
     pub started_at: Timestamp,
@@ -57,7 +57,7 @@ pub enum Phase {
     New,
     /// A signal or a cancellation has overtaken the start.
     Signalled {
-        /// The reason why the run stops as soon as it starts; `None` if it does not.
+        /// The reason why the run stops as soon as it starts; `None` if the run does not stop.
         stop: Option<String>,
     },
     /// Steps are performed.

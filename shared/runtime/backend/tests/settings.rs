@@ -16,7 +16,7 @@ fn page() -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// The rows of the page's tables by the variable that they begin with, without it.
+/// The rows of the page's tables, by the variable in the first cell. The rows contain the other cells.
 fn rows(page: &str) -> BTreeMap<String, Vec<String>> {
     page.lines().filter_map(row).collect()
 }

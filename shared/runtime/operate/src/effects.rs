@@ -33,9 +33,9 @@ impl Outboxes {
 /// A stored effect.
 #[derive(Debug, Clone)]
 pub struct Effect {
-    /// The outboxes that contain it.
+    /// The outboxes that contain the effect.
     pub outboxes: Outboxes,
-    /// The record that contains it; `None` if the record's id cannot be read.
+    /// The record that contains the effect; `None` if the record's id cannot be read.
     pub owner: Option<Owner>,
     /// The effect, or why it cannot be read.
     pub stored: EntryResult,

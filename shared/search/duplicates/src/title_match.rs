@@ -15,7 +15,7 @@ pub(crate) enum TitleMatch {
     Begins,
     /// One is the end of the other.
     Ends,
-    /// The proportion of letters that they share, in order.
+    /// The proportion of letters that the titles share, in order.
     Similar(f64),
 }
 

@@ -69,7 +69,7 @@ pub struct Candidate {
 /// A study in a comparison.
 #[derive(Debug, Clone, Copy)]
 pub struct ComparedStudy<'a> {
-    /// The file that contains it.
+    /// The file that contains the study.
     pub file: &'a ParsedFile,
     /// The compared fields of the study.
     pub identity: &'a Identity,

@@ -23,9 +23,9 @@ pub struct Study {
     pub id: StudyId,
     /// The review that the search belongs to.
     pub project_id: ProjectId,
-    /// The search that contains it.
+    /// The search that contains the study.
     pub search_id: SearchId,
-    /// The file that contains it.
+    /// The file that contains the study.
     pub file_id: FileId,
     /// The record number in the file, from 1.
     pub record: u64,
@@ -69,7 +69,7 @@ impl Study {
 pub struct QuarantinedRecord {
     /// The search that the file belongs to.
     pub search_id: SearchId,
-    /// The file that contains it.
+    /// The file that contains the record.
     pub file_id: FileId,
     /// The location of the record, the reason, and its first characters.
     pub record: Quarantine,
@@ -285,7 +285,7 @@ pub struct Selection {
 pub struct DamagedRecord {
     /// The number of the record.
     pub record: u64,
-    /// The number of records before it in the page.
+    /// The number of records before the damaged one in the page.
     pub before: usize,
     /// The damage.
     #[source]
@@ -304,7 +304,7 @@ impl DamagedRecord {
 pub struct Readable<T> {
     /// The readable records, in order.
     pub items: Vec<T>,
-    /// The damaged record before them, and the reason.
+    /// The damaged record before these records, and the reason.
     pub damaged: Option<(u64, String)>,
     /// The number of the last record, after which the next page starts; `None` at the end.
     pub last: Option<u64>,

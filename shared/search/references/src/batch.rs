@@ -35,7 +35,7 @@ pub(crate) struct RawRecord<'a> {
     pub(crate) bytes: Range<u64>,
     /// The text, or the bytes if they are not UTF-8.
     pub(crate) text: Result<&'a str, &'a [u8]>,
-    /// The records from which it inherits fields.
+    /// The records from which this record inherits fields.
     pub(crate) parents: Vec<Vec<u8>>,
     pub(crate) fault: Option<&'static str>,
     /// The encoding to decode it from if it is not UTF-8.

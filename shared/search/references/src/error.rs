@@ -72,7 +72,7 @@ pub enum Error {
     RecordTooLarge {
         /// The record's position in the file, from 1.
         number: u64,
-        /// The line on which it begins, from 1.
+        /// The line on which the record begins, from 1.
         line: u64,
         /// The limit in bytes.
         limit: u64,

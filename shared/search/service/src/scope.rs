@@ -33,7 +33,7 @@ pub enum Scope {
 pub struct FilesToExport {
     /// The files, in the order of the export.
     pub files: Vec<FileToExport>,
-    /// The imports that contain them, in the same order.
+    /// The imports that contain the files, in the same order.
     pub jobs: Vec<Job>,
 }
 

@@ -27,7 +27,7 @@ impl StudySelection {
 /// The start and the maximum size of one read.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadLimit {
-    /// The record after which it starts.
+    /// The record after which the read starts.
     pub after: u64,
     /// The number of selected studies that are needed.
     pub limit: usize,

@@ -32,7 +32,7 @@ pub(crate) enum Fault {
     Study {
         /// The number of its record in the file.
         record: u64,
-        /// The number of records of the page that come before it.
+        /// The number of records of the page that precede the damaged record.
         before: usize,
         /// The cause.
         source: Box<Fault>,

@@ -87,7 +87,7 @@ pub struct Truth {
     pub stored: BTreeMap<FileId, Vec<(Timestamp, Option<usize>)>>,
     /// `true` if the client received the confirmation that it is announced.
     pub announced: bool,
-    /// The maximum number of its files, if it repairs another search.
+    /// The maximum number of the search's files, if it repairs another search.
     pub repairs: Option<usize>,
     /// `true` if the client requested its withdrawal.
     pub withdrawn: bool,

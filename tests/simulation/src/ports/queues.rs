@@ -19,7 +19,7 @@ pub(crate) struct Copy {
     seq: u64,
     pub(crate) body: String,
     visible_at: u64,
-    /// The time from which it can be received.
+    /// The time from which the message can be received.
     came_at: u64,
     receive_count: u32,
     /// `true` if a newer version sent it.

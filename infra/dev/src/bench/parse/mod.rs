@@ -34,7 +34,7 @@ const LARGE: [(&str, usize); 2] = [("ris", 257), ("endnote.xml", 300)];
 /// The size of the chunks that `parse-references` passes to the reader.
 const PUSH_BYTES: usize = 1 << 20;
 
-/// The number of records that it reads at a time.
+/// The number of records that the parser reads at a time.
 const BATCH: usize = 1_024;
 
 /// The number of runs. The best one counts, because the others were disturbed.

@@ -30,7 +30,7 @@ pub struct Operation {
     pub canary: u32,
     /// The failures that went ahead.
     pub canaries: Vec<FailureId>,
-    /// The number of failures when it began.
+    /// The number of failures when the operation began.
     pub total: u64,
     /// The number of failures retried so far.
     pub retried: u64,

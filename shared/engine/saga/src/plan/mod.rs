@@ -41,7 +41,7 @@ pub struct MessageDecision {
     pub verdict: Verdict,
     /// The reason.
     pub why: String,
-    /// The name of the state in which the state machine decided; `None` if it was not called.
+    /// The name of the state in which the state machine decided; `None` if the state machine was not called.
     pub state: Option<&'static str>,
 }
 
@@ -66,7 +66,7 @@ pub struct PlanInput<'a, S> {
     pub now: Timestamp,
     /// The time until which the attempt claims the outbox entries that it is about to perform.
     pub claim_until: Timestamp,
-    /// The maximum number of tokens that it may leave for a later attempt to remove.
+    /// The maximum number of tokens that the attempt may leave for a later attempt to remove.
     pub max_leftover: usize,
     /// When the partition's ledger item expires, according to the claim.
     pub expires_at: Timestamp,
@@ -100,7 +100,7 @@ pub struct Plan<S> {
     pub takeovers: Vec<Settlement>,
     /// The entries to perform after the write, including those that are taken over.
     pub dispatch: Vec<Entry>,
-    /// The tokens to remove at the release, if everything before it succeeded.
+    /// The tokens to remove at the release, if all earlier steps succeeded.
     pub remove: BTreeSet<Token>,
     /// `true` if the partition has ended.
     pub ended: bool,

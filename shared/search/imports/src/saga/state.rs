@@ -55,7 +55,7 @@ pub struct Import {
 /// A scan of the bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BucketScan {
-    /// The timeout that was scheduled with it.
+    /// The timeout that was scheduled with the scan.
     pub id: TimeoutId,
     /// `true` if the search ends when nothing new is found; `false` once a file has arrived in the meantime.
     pub decides: bool,

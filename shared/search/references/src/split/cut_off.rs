@@ -26,7 +26,7 @@ pub(crate) struct CutOff {
     parts: Parts,
     format: Format,
     limit: usize,
-    /// A step that waits for the bytes after it.
+    /// A step that is kept until the bytes after it have arrived.
     held: Option<Step>,
     /// The next part, which begins at the front.
     next: Option<PartKind>,

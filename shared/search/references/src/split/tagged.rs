@@ -106,7 +106,7 @@ pub(crate) struct OpenRecord {
 /// The blank lines before a record, which may be none.
 #[derive(Debug, Clone, Copy)]
 struct Gap {
-    /// The end of the text before them.
+    /// The end of the text before these lines.
     before: usize,
     after: usize,
 }

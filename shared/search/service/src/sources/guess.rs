@@ -98,7 +98,7 @@ fn is_in_web_of_science(source: &Source) -> bool {
     [&source.database, &source.platform].into_iter().flatten().any(|name| name == WEB_OF_SCIENCE)
 }
 
-/// The names of databases under the tags for it.
+/// The names of databases in fields with the tags for the database.
 enum DatabaseNames {
     Nothing,
     /// The only name, in its usual spelling.

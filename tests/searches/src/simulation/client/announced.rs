@@ -14,7 +14,7 @@ use crate::simulation::outside::{Outside, Truth};
 struct Intent {
     /// `true` if the client uploads even without the confirmation that the search is announced.
     remembers: bool,
-    /// The time after the announcement at which it cancels the search, if it does.
+    /// The time after the announcement at which the client cancels the search, if it does.
     withdraws_after: Option<Duration>,
     files: Vec<FileIntent>,
 }
