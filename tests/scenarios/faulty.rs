@@ -154,7 +154,7 @@ async fn faulty_event_fails_alone_until_dead_lettered() {
             let expected = u64::from(times);
             assert_eq!((sum(&world, 1).await, sum(&world, 2).await), (Some(2 * expected), Some(expected)));
         }
-        // Its token is kept, so that an operator can redrive it after the code is fixed.
+        // The token of the faulty message is kept, so that an operator can redrive the message after the code is fixed.
         assert_dead(&function.consume(&[received(&faulty, 4)], None).await[0], why);
     }
 }

@@ -123,7 +123,7 @@ async fn arrived_files_are_reread_without_upload() {
     world.run().await;
     assert_eq!(world.job(repair.search_id).await.state, JobState::Completed);
     assert_eq!(world.studies(repair.search_id).await.len(), 2);
-    // Its text is at the original upload.
+    // The text of the study is in the original upload.
     let study = shown(&world, repair.search_id, "/studies/0-1").await;
     assert!(study["raw"].as_str().unwrap().contains("First"), "{study}");
     let under = FileRefusal::UnderRepair(repair.search_id);

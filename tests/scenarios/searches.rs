@@ -279,7 +279,7 @@ async fn failing_parse_command_ends_search() {
     world.deliver_all(&[&UPLOADS, &SAGA]).await;
     let saved = world.take(&SAGA).await;
     world.deliver(&SAGA, &saved).await;
-    // Its workers crash one after the other, up to the receive limit of the queue.
+    // Three workers crash one after the other, up to the receive limit of the queue.
     for _ in 0..3 {
         assert_eq!(world.take(&PARSE).await.len(), 1);
         world.host.advance(crate::world::VISIBILITY);

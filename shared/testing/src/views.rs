@@ -226,7 +226,7 @@ pub async fn further_lists_contain_view(ports: &Ports<'_>) -> CheckResult {
         view.created_at = sample::later(view.created_at, -(n / 2));
         (view.list, view.also_in) = match n {
             0 | 3 => (further, BTreeSet::new()),
-            // Its own list is not also a further one.
+            // The view's own list is not a further list as well.
             1 => (list, BTreeSet::from([list, further])),
             _ => (list, BTreeSet::from([further])),
         };

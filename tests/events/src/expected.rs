@@ -86,7 +86,7 @@ static EXPECTED: [(&str, ExpectedResult); 33] = [
     ("s3-test-event", Files(&[])),
     ("s3-versioned", Files(&[("psycinfo.ris", FIRST)])),
     ("schedule", Sweep),
-    // Their sessions are not stored, so each is checked again later.
+    // The sessions of these messages are not stored, so each is checked again later.
     ("sqs-control-good", batch([&[], &[]], queues::CONTROL, &["SettleSession"])),
     ("sqs-control-mixed", batch([&[1, 2], &[]], queues::CONTROL, &["SettleSession"])),
     ("sqs-faults-mixed", batch([&[1], &[]], queues::SAGA, &["StartParsingFaulted"])),

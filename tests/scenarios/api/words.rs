@@ -59,7 +59,7 @@ async fn index_does_not_change_results() {
             assert_eq!(exported.iter().filter(|byte| **byte == b'\n').count(), count, "{text}");
             if is_indexed {
                 assert_eq!((&items, &exported), (&before[at].0, &before[at].1), "{text}");
-                // One page, although as many studies are filtered out as were examined for two pages before.
+                // A single page suffices, although as many studies are filtered out as two pages examined before.
                 assert_eq!(sizes.len(), 1, "{text}");
             } else {
                 before.push((items, exported));

@@ -46,7 +46,7 @@ impl Schedule {
         for at in replays {
             world.at(at, Occasion::Replay);
         }
-        // Only in some schedules, so that most of them remain short.
+        // This happens only in some schedules, so that most schedules remain short.
         if world.rng.one_in(10) {
             let at = world.rng.below(100_000);
             world.at(at, Occasion::Act(Box::new(World::damage)));

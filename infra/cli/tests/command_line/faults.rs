@@ -75,7 +75,7 @@ fn resume_finishes_killed_import() {
     for writes in 1..=6 {
         let mut child = program.start(&args);
         begun += usize::from(wait_for_progress(&program, &mut child, writes * 40_000));
-        // It may have finished already.
+        // The program may have finished already.
         let _ = child.kill();
         child.wait().unwrap();
     }

@@ -76,7 +76,7 @@ fn interrupted_standard_input_is_deleted() {
             .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("stdin"))
             .count()
     };
-    // Its spool file exists once reading has started, or as soon as the signal is handled.
+    // The spool file exists once reading has started, or as soon as the signal is handled.
     while kept() == 0 {
         assert!(child.try_wait().unwrap().is_none(), "it waits for more");
         std::thread::yield_now();

@@ -152,7 +152,7 @@ fn application_template_stays_small() {
 fn every_alarm_is_in_the_runbook() {
     let template = template(&[("EventBusName", "reviews")]);
     let alarms: Vec<&str> = template.of_type("AWS::CloudWatch::Alarm").map(|(id, _)| id).collect();
-    // One of them is used only with the bus.
+    // One of these alarms is used only with the bus.
     assert!(COSTS.contains(&format!("| {} alarms (0.10 each)", alarms.len() - 1)), "{}", alarms.len());
     let headings: String = RUNBOOK.lines().filter(|line| line.starts_with("### ")).collect();
     assert!(alarms.iter().all(|alarm| headings.contains(alarm)), "{alarms:?}");

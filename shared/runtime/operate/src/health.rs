@@ -353,7 +353,7 @@ impl Health {
             for (partition, document) in partitions.iter().zip(loaded) {
                 let is_stalled = match document {
                     Ok(Some(document)) => document.content.is_stalled(&document.outbox),
-                    // Its first message was lost.
+                    // The first message of the instance was lost.
                     Ok(None) => true,
                     // A newer version can read it.
                     Err(_) => false,

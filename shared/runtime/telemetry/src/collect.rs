@@ -58,7 +58,7 @@ impl DecisionSink for Collect {
             && !spans.is_empty()
             && let Err(error) = collector.send(self.system, &spans).await
         {
-            // They are for people; the messages are handled.
+            // Spans are only for people: the messages are handled even if their spans are not sent.
             let error = messages::store::chain(&error);
             tracing::warn!(function = self.function, error, spans = spans.len(), "spans were not sent");
         }

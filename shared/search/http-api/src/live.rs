@@ -188,7 +188,7 @@ impl Scope {
             match (function.find(&self.caller(), *search).await?, was) {
                 (None, _) => found.push(CurrentSearch::deleted(*search)),
                 (Some(job), Stage::Open) => drop(jobs.insert(*search, job)),
-                // It ended and was displaced by newer searches.
+                // The search ended and was displaced by newer searches.
                 (Some(_), Stage::Ended | Stage::Deleted) => {}
             }
         }

@@ -151,7 +151,7 @@ impl Health {
         let swept = last_sweep.as_ref().ok()?;
         Some(match (held, swept) {
             (Some(false), _) => false,
-            // It has just started.
+            // The worker has just started.
             (Some(true), None) => true,
             (_, _) => self.engine.has_swept(last_sweep)?,
         })

@@ -252,7 +252,7 @@ async fn add(
                 merged.add(study.reference, origin);
             }
         }
-        // None if the others were deleted concurrently.
+        // The page is empty if the other studies were deleted concurrently.
         let Some(last) = page.last else { break };
         after = last;
     }

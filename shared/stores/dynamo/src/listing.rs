@@ -117,7 +117,7 @@ impl Dynamo {
     ) -> Result<Vec<Proposal>, StoreError> {
         let (mut found, mut start) = (Vec::new(), None);
         loop {
-            // One more for the sort key that is not part of the range.
+            // Reads one more item, because the item with this sort key is not part of the range.
             let (page, next) =
                 self.query(scan, partition, range, limit.saturating_add(1), start, doing).await?;
             found.extend(page.into_iter().filter(|proposal| range.without.as_ref() != Some(&proposal.sort)));

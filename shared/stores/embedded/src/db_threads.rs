@@ -249,7 +249,7 @@ fn write(
         }
         if for_disk {
             marks.end(mark);
-            // Also if no caller waits: readers may wait for this mark.
+            // The mark is sent even if no caller waits, because readers may wait for it.
             let _ = disk.send(PendingAck { mark, jobs: waiting });
         }
     }

@@ -59,7 +59,8 @@ impl Lock {
             Err(TryLockError::WouldBlock) => return Err(held()),
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         };
-        // Not truncated when opened, because the content belongs to the holder until this process holds the lock.
+        // The file is not truncated when it is opened, because the content belongs to the holder until this process
+        // holds the lock.
         let mut file =
             folder::private(OpenOptions::new().read(true).write(true).create(true).truncate(false))
                 .open(folder.lock())

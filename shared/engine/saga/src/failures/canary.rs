@@ -82,7 +82,8 @@ impl Failures {
         Ok(match decided {
             // Without a history, the message was processed if neither queue contains it. A rejected message is dead-lettered.
             Outcome::Waiting if is_empty(depth) && is_empty(dead) => Outcome::Processed,
-            // It may be the dead letter, or a worker may have it. So the operation does not end yet.
+            // The message in flight may be the dead letter, or a worker may be processing it. So the operation does not
+            // end yet.
             Outcome::Waiting if depth.is_none_or(|depth| depth.in_flight > 0 || depth.total() == 0) => {
                 Outcome::Taken
             }

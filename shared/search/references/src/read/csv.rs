@@ -216,7 +216,7 @@ fn external_ids<'a>(draft: &mut Draft<'a>, cell: &'a str) {
     }
 }
 
-/// Databases by which reviewers label the rows of a table, and which are no journals, in lower case.
+/// Names of databases with which reviewers label the rows of a table, in lower case. They are not journals.
 #[rustfmt::skip]
 const DATABASES: [&str; 22] = [
     "apa psycinfo", "central", "cinahl", "cnki", "cochrane", "cochrane central", "cochrane library", "dimensions",

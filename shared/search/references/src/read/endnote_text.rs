@@ -109,7 +109,7 @@ pub(super) fn read(text: &str) -> Draft<'_> {
     let mut draft = Draft::default();
     for (name, value) in labels::values(text, tag) {
         match INDEX.find(name) {
-            // Its lines are paragraphs.
+            // The lines of an abstract are paragraphs.
             Some(named) if named.field == Field::Abstract => draft.add(named, value),
             _ => labels::add(&mut draft, &INDEX, name, value),
         }

@@ -18,7 +18,7 @@ fn may_be_passed_over(format: Format, line: &str) -> bool {
     let line = line.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     let begins = |starts: &[&str]| starts.iter().any(|start| line.starts_with(start));
     match format {
-        // Only lines that begin no record: other tags between two records are remarks of a database.
+        // Only lines that begin no record may be passed over. Other tags between two records are remarks of a database.
         Format::Ris => !begins(&["TY  - ", "TI  - ", "AU  - ", "DO  - ", "AB  - "]),
         Format::Nbib => !begins(&["PMID- ", "PMC - ", "FAU - ", "OWN - ", "UI  - "]),
         Format::WebOfScience => line != "PT J" && !begins(&["TI ", "AU "]),

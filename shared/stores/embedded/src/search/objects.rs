@@ -237,7 +237,7 @@ fn unpacked(first: BoxFuture<'static, Next>, doing: String) -> ObjectStream {
         match unpacking.await {
             Ok(None) => Ok(None),
             Ok(Some((piece, frames))) => Ok(Some((piece, (next(|| frames.next(UNPACK_BATCH)), doing)))),
-            // It is not changed.
+            // A stored object does not change, so a damaged one stays unusable.
             Err(error) if error.kind() == ErrorKind::InvalidData => Err(StoreError::unusable(doing, error)),
             Err(error) => Err(StoreError::unavailable(doing, error)),
         }

@@ -378,7 +378,7 @@ mod tests {
         assert!(finish_some(&db, &file, &source, &keys, true).unwrap());
         assert_eq!((count(&db, "study_key"), count(&db, "parsed_file")), (1, 1));
 
-        // They are not inserted a second time, so they stay absent.
+        // The keys are not inserted a second time, so they stay absent.
         db.execute("DELETE FROM study_key", []).unwrap();
         assert!(finish_some(&db, &file, &source, &keys, true).unwrap());
         assert_eq!(count(&db, "study_key"), 0);

@@ -83,7 +83,7 @@ async fn form_accepts_one_complete_upload() -> TestResult {
     let both = futures::future::join_all(both).await;
     let used = both.iter().filter(|uploaded| matches!(uploaded, Err(UploadError::Used))).count();
     assert_eq!((used, both.iter().filter(|uploaded| uploaded.is_ok()).count()), (1, 1), "{both:?}");
-    // It never becomes usable again, not even by a repeated announcement.
+    // The form never becomes usable again, not even by a repeated announcement.
     let again = depot.store.presign(&grant(&depot, "uploads/a", 5)).await?;
     depot.host.advance(Duration::from_secs(61));
     assert!(matches!(depot.store.check_form(&again).await, Err(UploadError::Used)));

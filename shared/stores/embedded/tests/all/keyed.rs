@@ -30,7 +30,7 @@ async fn unshared_keys_are_omitted_from_full_pages() -> TestResult {
         Ok::<_, StoreError>(page.into_iter().map(|study| count(study.keys)).collect::<Vec<_>>())
     };
     let (all, shared) = ([Some(1); 4], [Some(1), Some(0), Some(1), Some(0)]);
-    // It may still get others.
+    // The file may still receive other keys.
     assert_eq!(keys(0, 4).await?, all);
     depot.store.finish(&search::parsed(search, file, 0)).await?;
     assert_eq!(keys(0, 4).await?, shared);

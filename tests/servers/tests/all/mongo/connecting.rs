@@ -112,7 +112,7 @@ async fn function_recovers_after_start_without_database() -> TestResult {
     const LINKED: LinkedServices = LinkedServices::with(FUNCTION.services);
     let proxy = Proxy::before(servers::mongo::host().await?).await?;
     proxy.cut_off();
-    // Nothing listens there. Messages stay in the outbox.
+    // No server listens at this address, so messages stay in the outbox.
     let queues = FUNCTION.queues(&QUEUES);
     let queue_url = |queue| (backend::queue_setting(queue), "http://127.0.0.1:1/queue".to_owned());
     let services = Services {

@@ -263,7 +263,7 @@ async fn reads_and_writes_use_majority_concern() -> TestResult {
                 let level = command.get_document("readConcern").unwrap_or_else(|_| panic!("{command}"));
                 assert!(["majority", "linearizable"].contains(&level.get_str("level")?), "{command}");
             }
-            // They continue a `find`, end a transaction without writes, or read no data.
+            // These commands continue a `find`, end a transaction without writes, or read no data.
             "getMore" | "abortTransaction" | "explain" => {}
             other => panic!("{other} is not checked"),
         }
