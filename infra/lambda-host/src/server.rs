@@ -82,7 +82,7 @@ impl RuntimeApi {
         Ok(Self { address, shared, server })
     }
 
-    /// Returns its address, the value of `AWS_LAMBDA_RUNTIME_API`.
+    /// Returns the address of the server, the value of `AWS_LAMBDA_RUNTIME_API`.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -48,7 +48,7 @@ impl Workers {
         };
         match thread::Builder::new().name(name.to_owned()).spawn(body) {
             Ok(_) => self.threads.push(Thread { abort, ended }),
-            // The other workers of the queue do its work.
+            // The other workers of the queue process its messages.
             Err(error) => tracing::error!(name, %error, "starting a worker thread failed"),
         }
     }

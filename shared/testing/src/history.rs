@@ -116,7 +116,7 @@ pub async fn later_observations_follow_the_cursor(ports: &Ports<'_>) -> CheckRes
     Ok(())
 }
 
-/// For example, unreadable messages have no partition.
+/// Decisions without a partition are stored too, for example those about unreadable messages.
 pub async fn observations_without_partition_are_found(ports: &Ports<'_>) -> CheckResult {
     let partition = sample::partition(ports.host);
     let junk = |n| DecisionRecord {

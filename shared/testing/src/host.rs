@@ -80,7 +80,7 @@ impl Host for ManualHost {
         Builder::from_unix_timestamp_millis(millis, &[0, 0, 0, a, b, c, d, x, y, z]).into_uuid()
     }
 
-    /// Like [`Host::fresh_id`], because runs must be reproducible and tests print ids.
+    /// Returns the same type of id as [`Host::fresh_id`], because runs must be reproducible and tests print ids.
     fn random_id(&self) -> Uuid {
         self.fresh_id()
     }

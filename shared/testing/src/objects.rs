@@ -141,7 +141,7 @@ pub async fn object_of_several_pieces_round_trips(ports: &Ports<'_>) -> CheckRes
     Ok(())
 }
 
-/// One byte less or more is refused.
+/// An upload with one byte less or more than announced is refused.
 pub async fn upload_size_must_match_announcement(ports: &Ports<'_>) -> CheckResult {
     for (size, expected) in [
         (0, UploadOutcome::Refused),

@@ -40,7 +40,7 @@ pub async fn remembering_again_moves_the_expiry(ports: &Ports<'_>) -> CheckResul
     Ok(())
 }
 
-/// For example, two handlers of a message have different keys.
+/// Different keys are independent. For example, two handlers of a message have different keys.
 pub async fn different_keys_are_independent(ports: &Ports<'_>) -> CheckResult {
     let (id, now) = (ports.host.fresh_id(), sample::now(ports.host));
     ports.store.remember(&format!("one:{id}"), sample::later(now, 60)).await?;

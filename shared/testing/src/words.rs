@@ -200,7 +200,7 @@ pub async fn file_that_is_not_completed_is_not_indexed(ports: &Ports<'_>) -> Che
     ports.check(file, &[(0, "one", None)]).await
 }
 
-/// None are stored afterwards.
+/// No words of the file are stored afterwards.
 pub async fn words_of_a_removed_file_are_deleted(ports: &Ports<'_>) -> CheckResult {
     let studies = [(1, "one"), (2, "two")];
     let refused = ReadingStatus::refused("deleted", 1);

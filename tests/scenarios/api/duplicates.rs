@@ -247,8 +247,8 @@ async fn decision_overrides_rules_and_outlives_imports() {
     assert!(said.iter().all(|said| said["by"] == "somebody"), "{said:?}");
 }
 
-/// Three records with only a title are possible duplicates. Decisions that distinguish them from another study change
-/// no mark, whether or not the worker has read that study.
+/// Three records with only a title are possible duplicates. A decision that one of them differs from another study
+/// changes no mark, whether or not the worker has read that study.
 #[tokio::test]
 async fn decision_about_another_study_changes_no_possible_duplicate() {
     let world = World::new();

@@ -81,8 +81,8 @@ mod deep {
         check("a crash and a timeout", protocol(false, budget), properties());
     }
 
-    /// One fault of each type and no timeout, because each further one multiplies the number of states. The errand of
-    /// `tests/model` has more faults and a timeout.
+    /// The budget has one fault of each type and no timeout, because each further fault multiplies the number of
+    /// states. The errand of `tests/model` has more faults and a timeout.
     #[test]
     fn crash_lost_lease_and_duplicate_keep_invariants() {
         let budget = Budget { crashes: 1, expiries: 1, duplicates: 1, ..Budget::NONE };

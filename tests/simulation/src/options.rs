@@ -21,7 +21,7 @@ impl Mode {
 /// The options of a simulation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// With a ledger or without.
+    /// The mode: with a ledger or without.
     pub mode: Mode,
     /// A defect to plant, for proving that it is found.
     pub mutant: Option<Mutant>,

@@ -25,15 +25,15 @@ pub(crate) enum Kind {
 /// The continuation of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Grant {
-    /// Without a fault.
+    /// The call continues without a fault.
     Go,
     /// With an error.
     Fail,
-    /// With an error, and the call is performed later.
+    /// The call returns an error and is performed later.
     Late,
     /// The request is sent and performed twice.
     Twice,
-    /// With earlier data.
+    /// The call returns earlier data.
     Stale,
 }
 

@@ -180,7 +180,7 @@ impl Host for Port {
         self.universe.with(World::fresh_id)
     }
 
-    /// Generated like every other id, so that a run is reproducible.
+    /// Returns an id that is generated like every other id, so that a run is reproducible.
     fn random_id(&self) -> Uuid {
         self.fresh_id()
     }

@@ -53,7 +53,7 @@ pub struct Pump {
     pub every: Duration,
     /// The visibility timeout of received messages; that of the queue if `None`.
     pub visibility: Option<Duration>,
-    /// Called after each invocation with its report.
+    /// Is called after each invocation with the invocation's report.
     pub report: Box<dyn Fn(Invocation) + Send + Sync>,
 }
 

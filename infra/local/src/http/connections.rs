@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(super) enum Phase {
     /// A complete request head.
     Head,
-    /// More of a request's body.
+    /// The next part of a request's body.
     Body,
     /// The server's response.
     Work,

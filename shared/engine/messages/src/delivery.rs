@@ -52,11 +52,11 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// For a temporary failure: 5 s to 15 min. With the receive limit of the saga's queue, 20, this bridges three
-    /// hours.
+    /// The delays after a temporary failure: 5 s to 15 min. With the receive limit of the saga's queue, 20, they bridge
+    /// three hours.
     pub const FAILURE: Self = Self { first: Duration::from_secs(5), max: Duration::from_secs(900) };
-    /// For a message that only a newer version can read: 1 min to 1 h. With a receive limit of 20 it waits 15 hours for
-    /// the upgrade, and after that in the dead-letter queue.
+    /// The delays of a message that only a newer version can read: 1 min to 1 h. With a receive limit of 20, the
+    /// message waits 15 hours for the upgrade. After that it is in the dead-letter queue.
     pub const UPGRADE: Self = Self { first: Duration::from_secs(60), max: Duration::from_secs(3_600) };
     /// No delay.
     pub const NONE: Self = Self { first: Duration::ZERO, max: Duration::ZERO };

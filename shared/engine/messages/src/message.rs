@@ -257,7 +257,7 @@ pub enum DecodeError {
     /// The body exceeds the limit, and was not parsed.
     #[error("the body has {0} bytes, more than the {MAX_BODY_BYTES} allowed")]
     TooLarge(usize),
-    /// Not JSON.
+    /// The body is not JSON.
     #[error("the body is not JSON")]
     NotJson(#[source] serde_json::Error),
     /// JSON, but not a CloudEvent of version 1.0.

@@ -333,11 +333,11 @@ mod tests {
     const SAGA: Queue = Queue::named("saga");
 
     crate::messages! {
-        /// For the tests.
+        /// Messages for the tests.
         pub(super) enum Event of "shop" to SAGA {
-            /// With a field that came with version 3, after one of version 2.
+            /// A payload with a field that was added in version 3, after a field that was added in version 2.
             Shipped { carrier: String, tracking: String } = 3,
-            /// Without data.
+            /// A payload without data.
             Overdue {} = 1,
         }
         upcast step

@@ -170,7 +170,7 @@ impl SendError {
 /// A delivery and its receipt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceivedMessage {
-    /// Valid until the visibility timeout ends.
+    /// The receipt of the delivery, which is valid until the visibility timeout ends.
     pub receipt: String,
     /// The delivery.
     pub delivery: Delivery,

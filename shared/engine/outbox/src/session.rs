@@ -340,19 +340,19 @@ pub enum CommitError {
     /// The outcome is unknown until the control message settles it.
     #[error("storing the session failed")]
     Store(#[source] StoreError),
-    /// Nothing is stored: the commit took too long.
+    /// The commit took too long, and nothing is stored.
     #[error("the session took too long to commit and was abandoned")]
     TooLate,
-    /// Nothing is stored: a record that the session has read has changed.
+    /// A record that the session has read has changed, and nothing is stored.
     #[error("another session changed a record that this session has read")]
     Changed,
-    /// Nothing is stored: the application's own work refused the commit.
+    /// The application's own work refused the commit, and nothing is stored.
     #[error("the application refused the commit")]
     Refused,
     /// Messages, views or records were added after the first commit. They are not stored.
     #[error("the session was extended after its first commit; open another one for what was added")]
     Extended,
-    /// Nothing is stored: a view is in more further lists than [`MAX_FURTHER_LISTS`].
+    /// A view is in more further lists than [`MAX_FURTHER_LISTS`], and nothing is stored.
     #[error("a view is in {0} further lists, more than {MAX_FURTHER_LISTS}")]
     TooManyLists(usize),
 }

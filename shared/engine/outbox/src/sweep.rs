@@ -110,8 +110,8 @@ pub trait InspectOutbox: SweepOutbox {
     /// Returns an error if the store is unavailable; a retry may succeed.
     async fn pending(&self, after: Option<&str>, limit: usize) -> Result<Vec<OutboxRecord>, StoreError>;
 
-    /// Like [`InspectOutbox::pending`], with only the exhausted entries, unreadable ones included. Served by an index
-    /// of such records.
+    /// Like [`InspectOutbox::pending`], with only the exhausted entries, unreadable ones included. An index of such
+    /// records serves this query.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable; a retry may succeed.

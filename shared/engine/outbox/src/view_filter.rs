@@ -34,7 +34,7 @@ impl FieldFilter {
         self
     }
 
-    /// Returns the filter that requires the conditions of both.
+    /// Returns a filter that requires the conditions of both filters.
     #[must_use]
     pub fn and_all(mut self, other: Self) -> Self {
         self.conditions.extend(other.conditions);

@@ -192,7 +192,7 @@ pub struct AgeFilter {
     pub list: Option<Uuid>,
     /// `true` for views that have ended, the latest first; `false` for the others, the oldest first.
     pub ended: bool,
-    /// Only views that were created before this time.
+    /// The time before which the selected views were created.
     pub before: Timestamp,
 }
 

@@ -13,7 +13,8 @@ use crate::system::{Function, Service, Source};
 const DISPATCH_OUTBOX: &str = "dispatch-outbox";
 
 impl<P: AsRef<Engine>> Function<P> {
-    /// The function of a saga, with the saga's name, behind the queue of its events. It sends to these queues.
+    /// Returns the function of a saga, which has the saga's name and consumes the queue of its events. `sends` are the
+    /// queues that the function sends to.
     pub const fn saga<S: Saga + Default>(sends: &'static [Queue]) -> Self {
         Self {
             name: S::NAME,

@@ -5,9 +5,9 @@ use jiff::{SignedDuration, Timestamp};
 /// Times at a fixed distance, such as every day at 02:00 UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recurrence {
-    /// In seconds, at least 1.
+    /// The period in seconds, at least 1.
     period: i64,
-    /// In seconds.
+    /// The offset in seconds.
     offset: i64,
 }
 

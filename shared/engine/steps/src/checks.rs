@@ -106,8 +106,8 @@ fn rank(phase: &Phase) -> u8 {
     }
 }
 
-/// Returns `true` if a step can change from one state to the other by any number of events, because one write may
-/// contain several.
+/// Returns `true` if any number of events can change a step from one state to the other. One write may contain several
+/// events.
 fn follows(was: Option<&StepState>, is: Option<&StepState>) -> bool {
     use StepState::*;
     match (was, is) {

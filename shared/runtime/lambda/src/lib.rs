@@ -60,7 +60,8 @@ const HOST: &str = "lambda";
 pub enum SettleVia {
     /// Through the queue that sent the batch.
     Queue,
-    /// Not at all. In a development environment the event has no queue, and its sender receives only the response.
+    /// Only through the response. In a development environment the event has no queue, and its sender receives only the
+    /// response.
     ResponseOnly,
 }
 

@@ -116,8 +116,9 @@ pub struct InstanceFilter {
     pub fields: FieldFilter,
 }
 
-/// Returns up to `limit` instances as their views were last written, after a cursor or from the beginning. Their
-/// documents may be newer. A page may be short although another one follows; see [`outbox::ReadViews::matching`].
+/// Returns up to `limit` instances as their views were last written, after a cursor or from the beginning. The
+/// documents of the instances may be newer than their views. A page may be short although another one follows; see
+/// [`outbox::ReadViews::matching`].
 pub async fn list(
     engine: &Engine,
     filter: &InstanceFilter,

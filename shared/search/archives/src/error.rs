@@ -15,7 +15,7 @@ pub enum Error {
         /// A description of the damage.
         fault: &'static str,
     },
-    /// More bytes than [`crate::Limits::max_unpacked`].
+    /// The unpacked content has more bytes than [`crate::Limits::max_unpacked`].
     #[error("it unpacks to more than the limit of {} MiB; split it", limit >> 20)]
     TooLarge {
         /// The limit in bytes.
@@ -27,7 +27,7 @@ pub enum Error {
         /// [`crate::Limits::max_ratio`].
         ratio: u64,
     },
-    /// More entries than [`crate::Limits::max_entries`].
+    /// The archive has more entries than [`crate::Limits::max_entries`].
     #[error("the archive has more than {limit} entries; upload the reference files alone")]
     TooManyEntries {
         /// The limit.
@@ -78,7 +78,7 @@ pub enum Error {
     /// An archive of several disks, or of more than 4 GiB.
     #[error("the ZIP archive is {what}, which is not supported; create a plain ZIP archive")]
     Unusual {
-        /// With its article: `"one of several parts"`.
+        /// The end of the message's first clause, such as `"one of several parts"`.
         what: &'static str,
     },
     /// A workbook that is too large to be held in memory.

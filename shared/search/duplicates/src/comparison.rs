@@ -70,7 +70,7 @@ pub(crate) struct Comparison {
     pub(crate) same_journal: bool,
     /// The issues of a volume differ.
     pub(crate) other_issue: bool,
-    /// Only one has a volume, an issue or a page.
+    /// Only one record has a volume, an issue or a page.
     pub(crate) one_is_unplaced: bool,
     /// Both have the same range of pages.
     pub(crate) same_range: bool,
@@ -78,11 +78,11 @@ pub(crate) struct Comparison {
     pub(crate) has_versions: bool,
     /// Only one title names its work a protocol or a summary.
     pub(crate) other_label: bool,
-    /// One is an abstract of a meeting, and the other an article.
+    /// One record is an abstract of a meeting, and the other an article.
     pub(crate) abstract_and_article: bool,
     /// The records are works of different types, such as a thesis and an article.
     pub(crate) other_kind: bool,
-    /// One is a preprint, and the other is not known to be one.
+    /// One record is a preprint, and the other is not known to be a preprint.
     pub(crate) one_is_preprint: bool,
     /// The first pages agree, and their number is large. Each issue of some journals begins with page 1.
     pub(crate) same_large_page: bool,

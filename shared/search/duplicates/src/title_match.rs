@@ -11,9 +11,9 @@ use crate::text::has_other_script;
 pub(crate) enum TitleMatch {
     Missing,
     Same,
-    /// One is the beginning of the other, which adds a subtitle.
+    /// One title is the beginning of the other, which adds a subtitle.
     Begins,
-    /// One is the end of the other.
+    /// One title is the end of the other.
     Ends,
     /// The proportion of letters that the titles share, in order.
     Similar(f64),

@@ -44,7 +44,7 @@ pub(super) fn principal(parts: &Parts) -> Principal {
     parts.extensions.get().cloned().unwrap_or_else(|| ProjectAccess::none().into())
 }
 
-/// Returns `true` for a request that changes no review. The creation of an export changes none.
+/// Returns `true` for a request that changes no review, such as one that creates an export.
 pub(super) fn only_reads(method: &Method, path: &str) -> bool {
     method.is_safe() || path.ends_with("/exports")
 }

@@ -77,7 +77,7 @@ impl Contents {
         Ok(Some(Self { object: object.clone(), limits, packed }))
     }
 
-    /// Returns the type of the packed file, with its article.
+    /// Returns the type of the packed file with an article, such as `a ZIP archive`.
     pub fn kind(&self) -> &'static str {
         match self.packed {
             PackedForm::Gzip => "a gzip file",
@@ -199,7 +199,7 @@ async fn fill(stream: &mut ObjectStream, found: &mut Vec<u8>, least: usize) -> R
 
 /// The bytes of an uploaded file, or of a part of one that is packed.
 pub enum PartBytes {
-    /// As they are stored.
+    /// The bytes of the file as they are stored.
     Plain(ObjectStream),
     /// Unpacked.
     Packed(Box<UnpackedPart>),

@@ -74,7 +74,7 @@ impl StudyFilter {
 pub enum ExportContent {
     /// The studies, in this format.
     Studies(Format),
-    /// Nothing, because this study is damaged.
+    /// The export was not created, because this study is damaged.
     Damaged(StudyRef),
 }
 

@@ -74,7 +74,7 @@ pub enum ReadingStatus {
     Refused {
         /// The reason, as in the reply.
         reason: String,
-        /// The index of the reply that reports it.
+        /// The index of the reply that reports the rejection.
         reply: usize,
         /// The last record whose candidates were compared again, if a completed file is being deleted; from 0. The
         /// maximum of a signed integer after its studies were deleted.
@@ -100,7 +100,8 @@ impl ReadingStatus {
     }
 }
 
-/// For earlier versions, which marked duplicates within one search: everything remains to be done.
+/// The progress of marking as stored for earlier versions, which marked duplicates only within one search. It states
+/// that all steps remain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<Share>", into = "Vec<Share>")]
 pub struct LegacyUnmarked;

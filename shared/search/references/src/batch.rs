@@ -90,8 +90,8 @@ impl DefectCounts {
     }
 }
 
-/// Returns `true` if a record without a title may have been misinterpreted. Formats with their own field names are
-/// understood if authors were found, and only the title is missing. The column names of a table can mean anything.
+/// Returns `true` if a record without a title may have been misinterpreted. If a format has its own field names and
+/// authors were found, the record was understood and only lacks a title. The column names of a table can mean anything.
 fn is_obscure(reference: &Reference, format: Format) -> bool {
     reference.authors.is_empty() || matches!(format, Format::Csv { .. } | Format::FieldRows)
 }

@@ -14,13 +14,13 @@ pub enum Error {
     /// The file has no bytes, or only white space.
     #[error("the file is empty")]
     Empty,
-    /// More bytes than [`crate::Limits::max_file_bytes`].
+    /// The file has more bytes than [`crate::Limits::max_file_bytes`].
     #[error("the file is larger than the limit of {}", Size(*limit))]
     TooLarge {
         /// The limit in bytes.
         limit: u64,
     },
-    /// More records than [`crate::Limits::max_records`], including quarantined ones.
+    /// The file has more records than [`crate::Limits::max_records`], including quarantined ones.
     #[error("the file has more than {} records, the limit", GroupedDigits(*limit))]
     TooManyRecords {
         /// The limit.
@@ -29,7 +29,7 @@ pub enum Error {
     /// The file is not text.
     #[error("it is {what}, not a reference file{}", Advice(what))]
     Binary {
-        /// With its article: `"a PDF document"`.
+        /// The type of file with an article, such as `"a PDF document"`.
         what: &'static str,
     },
     /// Files in UTF-16 and in other encodings that were joined to one.
@@ -67,7 +67,7 @@ pub enum Error {
         /// The document type, if the root element shows it: `"PubMed XML"`.
         name: Option<&'static str>,
     },
-    /// One record with more bytes than [`crate::Limits::max_record_bytes`].
+    /// A record has more bytes than [`crate::Limits::max_record_bytes`].
     #[error("record {number} (line {line}) is larger than the limit of {}", Size(*limit))]
     RecordTooLarge {
         /// The record's position in the file, from 1.

@@ -1,8 +1,8 @@
 //! Unfinished searches after the database or the ledger was restored to an earlier time.
 //!
 //! Work that was in progress at that time is lost: the messages of parse commands and timers were handled later, by a
-//! deployment whose state was replaced. If database and ledger were restored to different times, one lacks tokens
-//! that the other expects. So no search can rely on what it waits for.
+//! deployment whose state was replaced. If database and ledger were restored to different times, the one lacks tokens
+//! that the other expects. So a search may wait for messages that never arrive.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -15,7 +15,7 @@ use messages::StoreError;
 /// The resource of a call, and the setting that names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resource {
-    /// Such as "table".
+    /// The type of resource, such as "table".
     pub kind: &'static str,
     /// The name or address of the resource.
     pub name: String,

@@ -21,7 +21,7 @@ use crate::value::{limit, nanos};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Group<'a> {
     pub(crate) queue: &'a str,
-    /// None for messages that belong to no partition.
+    /// The partition; `None` for messages that belong to no partition.
     pub(crate) partition: Option<&'a str>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct PendingAck {
     pub(crate) receive_count: u32,
     /// The reason why it was dead-lettered, if any.
     pub(crate) reason: Option<String>,
-    /// In nanoseconds since 1970.
+    /// The time from which the message can be received, in nanoseconds since 1970.
     visible_at: i64,
 }
 

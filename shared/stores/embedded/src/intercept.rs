@@ -169,6 +169,6 @@ pub enum Call {
 /// A hook around every port call. If it never returns, the caller stops at that point for good, as in a crash.
 #[async_trait]
 pub trait Intercept: Send + Sync {
-    /// Awaited before and after each port call.
+    /// Is called and awaited before and after each port call.
     async fn step(&self, call: Call, phase: Phase);
 }

@@ -98,7 +98,7 @@ impl Lock {
     }
 }
 
-/// None on systems that cannot lock a directory.
+/// Locks the directory. Returns `None` on systems that cannot lock a directory.
 #[cfg(unix)]
 fn lock_directory(dir: &Path) -> Result<Option<File>, TryLockError> {
     let directory = File::open(dir).map_err(TryLockError::Error)?;

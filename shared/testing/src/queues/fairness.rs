@@ -60,7 +60,8 @@ pub async fn backlog_does_not_delay_other_partitions(ports: &Ports<'_>) -> Check
     Ok(())
 }
 
-/// For example, a single worker answers each message before it receives the next.
+/// The partitions alternate even if no message is in flight, for example if a single worker answers each message before
+/// it receives the next.
 pub async fn partitions_alternate_without_messages_in_flight(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let mut sent = Vec::new();

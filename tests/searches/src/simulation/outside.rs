@@ -50,7 +50,7 @@ pub enum Quality {
     Good,
     /// Many records, read in many pieces.
     Long,
-    /// Some records, and more that cannot be read.
+    /// A file in which some records can be read, and more cannot.
     HalfReadable,
     /// No readable content.
     Bad,

@@ -221,7 +221,7 @@ impl ReadProgress for Own {
     }
 }
 
-/// Only the key of an export is stored.
+/// The simulated store of exports keeps only the key of an export.
 #[async_trait]
 impl KeepExports for Own {
     async fn keep(&self, key: &ExportKey, mut pieces: Pieces<'_>) -> Result<u64, StoreError> {

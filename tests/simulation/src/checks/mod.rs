@@ -90,10 +90,10 @@ struct StoredContent {
 pub(crate) struct SentMessage {
     queue: Queue,
     body: String,
-    /// None if it cannot be read.
+    /// The message; `None` if it cannot be read.
     message: Option<Message>,
-    /// Other contents with which it was sent again: a repeated reply may report a newer state. Only one of them takes
-    /// effect.
+    /// Other contents with which the message was sent again, because a repeated reply may report a newer state. Only
+    /// one of the contents takes effect.
     otherwise: Vec<Message>,
     /// `true` if its queue was purged since it was sent, so that no copy of it is left.
     is_purged: bool,

@@ -95,7 +95,7 @@ impl WriteDocuments for Port {
     }
 }
 
-/// Some of several writes, never all; none of a single write.
+/// Returns some of several writes, but never all of them, and none of a single write.
 fn some_of<'a, T>(world: &mut World, all: &'a [T]) -> &'a [T] {
     let count = world.rng.index(all.len());
     &all[..count]

@@ -48,7 +48,7 @@ enum Worker {
     StoredEntity {
         visit: Visit,
     },
-    /// With the mistake of an early release.
+    /// The partition is released too early, as a mistake that the test must find.
     Released {
         message: usize,
         entity: StoredEntity,

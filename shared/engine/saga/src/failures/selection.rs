@@ -26,7 +26,7 @@ pub struct Selection {
     /// Failures that were last seen at this moment or before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// Only these failures; an empty set means no restriction.
+    /// The ids of the selected failures; an empty set means no restriction.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub ids: BTreeSet<FailureId>,
 }

@@ -167,7 +167,7 @@ fn apart(cell: &str) -> String {
     ];
     spend(cell.len());
     let (mut names, mut word) = (String::with_capacity(cell.len() + 16), String::new());
-    // Given names such as `JoAnn` come first.
+    // Given names with an inner capital, such as `JoAnn`, precede the family name.
     let mut has_family = false;
     for letter in cell.chars() {
         let is_end = || {

@@ -35,7 +35,7 @@ pub(crate) struct BibTex {
     entries: Entries,
     /// Steps that were found but not yet returned. The first one starts at the beginning of the buffered text.
     found: VecDeque<PendingStep>,
-    /// The total size of these steps in bytes.
+    /// The total size of the steps in `found`, in bytes.
     looked: usize,
     /// The number of bytes before the front of the tail.
     front: u64,
@@ -82,7 +82,7 @@ impl BibTex {
         }
     }
 
-    /// Finds the next step after those that wait. Returns `false` if the tail has none yet.
+    /// Finds the next step after the pending steps. Returns `false` if the tail has no further step yet.
     fn find_next(&mut self, tail: &[u8], end: bool) -> bool {
         let step = self.entries.step(&tail[self.looked..], end);
         if step == Step::More {
@@ -344,7 +344,7 @@ mod tests {
         assert_eq!(bibtex.step(&file, false), whole);
     }
 
-    /// The parents of each entry that has some.
+    /// Returns the parents of each entry that has parents.
     fn parents(text: &str) -> Vec<Vec<String>> {
         let (mut bibtex, mut tail, mut found) = (BibTex::new(1 << 20), text.as_bytes(), Vec::new());
         loop {

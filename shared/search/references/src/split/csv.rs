@@ -66,7 +66,8 @@ pub(crate) struct Csv {
 /// The state of the header row.
 #[derive(Debug)]
 enum HeaderState {
-    /// Not found yet. The first row with content may be a header with fewer known columns than others need.
+    /// The header has not been found yet. The first row with content may be a header with fewer known columns than
+    /// others need.
     Header {
         is_first: bool,
     },

@@ -133,8 +133,8 @@ fn is_escaped(tail: &[u8], start: usize, at: usize) -> bool {
     tail[start..at].iter().rev().take_while(|&&byte| byte == b'\\').count() % 2 == 1
 }
 
-/// Returns `true` if an apparent entry inside a value is an entry, with a key and a comma or a field after its brace.
-/// Returns `None` if more bytes are needed.
+/// Returns `true` if an apparent entry inside a value is an actual entry: a key with a comma, or a field, follows its
+/// brace. Returns `None` if more bytes are needed.
 fn has_fields(after: &[u8], end: bool) -> Option<bool> {
     let front = &after[..after.len().min(MAX_KEY)];
     let told = front.iter().find(|byte| matches!(byte, b',' | b'=' | b'{' | b'}' | b'"'));

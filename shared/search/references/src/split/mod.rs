@@ -2,8 +2,8 @@
 //!
 //! A splitter is called with the unconsumed tail of the stream, repeatedly while the tail grows, and returns the next
 //! step for its front. It remembers the position up to which it has searched, so each byte is searched once. All its
-//! positions are relative to the front of the tail, and decrease when bytes are consumed. Its decisions depend on the
-//! bytes alone, never on the chunking.
+//! positions are relative to the front of the tail, and decrease when bytes are consumed. The steps depend on the bytes
+//! alone, never on the chunking.
 
 pub(crate) mod bibtex;
 pub(crate) mod cnki;

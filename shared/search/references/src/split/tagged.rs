@@ -200,7 +200,7 @@ impl TaggedSplitter {
         Self { has_late_fields: true, ..self }
     }
 
-    /// Also ends lines at these elements.
+    /// Configures the splitter to end lines at these markup elements too.
     pub(crate) fn with_elements(self, elements: LineElements) -> Self {
         Self { lines: Lines::new(Some(elements)), ..self }
     }

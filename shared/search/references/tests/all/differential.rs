@@ -164,7 +164,7 @@ proptest! {
         prop_assert_eq!(ours, theirs, "{}", String::from_utf8_lossy(&file));
     }
 
-    /// Valid XML only: our reader accepts `<` in text and unclosed elements, which `quick-xml` refuses.
+    /// The documents are valid XML: our reader accepts `<` in text and unclosed elements, which `quick-xml` refuses.
     #[test]
     fn xml_is_read_like_quick_xml(records in prop::collection::vec(record(), 1..5), chunk in 1_usize..60) {
         let file = format!("<?xml version=\"1.0\"?><xml><records>{}</records></xml>", records.concat());

@@ -468,7 +468,7 @@ fn long_file_after_truncated_record_is_read() {
     }
 }
 
-/// For each of them the rest of the file may be read again.
+/// For each of these parts, the rest of the file may be read again.
 #[test]
 fn number_of_truncated_files_is_bounded() {
     let parts: Vec<String> = (0..200)

@@ -29,7 +29,8 @@ pub enum DecisionOutcome {
         /// `true` if the decision was not in effect before, so that marks may change.
         is_new: bool,
     },
-    /// Nothing is changed: another decision about the two studies is in effect, and the request wants none.
+    /// Another decision about the two studies is in effect, and the request requires that there is none. Nothing is
+    /// changed.
     Decided(EffectiveDecision),
     /// Nothing is changed.
     Refused(DecisionRefusal),

@@ -106,7 +106,7 @@ pub enum Refusal {
          new key"
     )]
     KeyUnknown,
-    /// Some of the files, by their index in the request.
+    /// Some of the files cannot be repaired. They are given by their index in the request.
     #[error("some of the files cannot be repaired as requested")]
     Files(Vec<(usize, FileRefusal)>),
 }

@@ -21,7 +21,7 @@ const LINK_TAGS: [&str; 4] = ["L2", "UR", "L1", "Link to the Ovid Full Text or c
 const DATABASE_TAGS: [&str; 3] = ["DB", "remote-database-name", DATABASE];
 /// The tags for the name of the platform.
 const PLATFORM_TAGS: [&str; 3] = ["DP", "remote-database-provider", PLATFORM];
-/// Other tags and columns for the name of the database, which may also hold something else.
+/// Other tags and columns for the name of the database. They may also contain other values.
 const OTHER_TAGS: [&str; 8] =
     ["%W", "%~", "DS", "Database Provider", "Source", "SrcDatabase-来源库", "Library Catalog", "longDBName"];
 /// The columns for the register of a trial in tables of the WHO's portal.

@@ -183,8 +183,8 @@ pub(crate) fn grant(partition: PartitionKey, tokens: &[Token], now: Timestamp) -
         .granting(now)
 }
 
-/// A grant to an item that lasts at least as long already. A token is used in a claim, which changes the fence, so a
-/// copy that arrives later is refused.
+/// Builds a grant to an item that does not expire before the new tokens. A token is used in a claim, which changes the
+/// fence, so a copy that arrives later is refused.
 pub(crate) fn grant_within(partition: PartitionKey, tokens: &[Token], now: Timestamp, fence: u64) -> Update {
     let at = if fence == 0 { "attribute_not_exists(#fence)" } else { "#fence = :fence" };
     Update::new(partition, &["ADD #tokens :tokens".to_owned()], format!("#expires >= :expires AND {at}"))

@@ -123,8 +123,8 @@ impl ClaimPartition for Ledger {
         Err(unsettled(doing))
     }
 
-    /// One call. If the response is lost and the client repeats the request, the partition is already released, and the
-    /// response is `false`. That does no harm, since nothing depends on the answer.
+    /// Releases the partition in one call. If the response is lost and the client repeats the request, the partition is
+    /// already released, and the response is `false`. This is safe, since nothing depends on the answer.
     async fn release(&self, release: &Release) -> Result<bool, StoreError> {
         let doing = format!("releasing partition {}", release.partition);
         match self.update(expression::release(release), &doing).await? {

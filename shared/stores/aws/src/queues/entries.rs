@@ -5,11 +5,11 @@ use aws_sdk_sqs::types::{BatchResultErrorEntry, SendMessageBatchResultEntry};
 /// The outcome of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// In the queue.
+    /// The message is in the queue.
     Sent,
     /// The message was not queued, for a temporary reason.
     Failed(String),
-    /// Never to be in the queue.
+    /// The message can never be queued.
     Refused(String),
 }
 

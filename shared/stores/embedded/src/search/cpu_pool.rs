@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 static CORES: LazyLock<NonZeroUsize> =
     LazyLock::new(|| thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
 
-/// None if the system cannot create them.
+/// The threads for packing and unpacking; `None` if the system cannot create them.
 static THREADS: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
     let threads = ThreadPoolBuilder::new().num_threads(CORES.get());
     let threads = threads.thread_name(|number| format!("embedded-packer-{number}"));

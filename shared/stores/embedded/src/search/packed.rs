@@ -177,7 +177,7 @@ mod tests {
         }
     }
 
-    /// For example, a dictionary of a newer version.
+    /// A study may need a dictionary that this version does not know, such as one of a newer version.
     #[test]
     fn frame_with_unknown_dictionary_is_refused() {
         let mut other = with_tables();

@@ -102,7 +102,7 @@ pub(crate) struct SharedKeyCache(Mutex<State>);
 struct State {
     /// The number of files of each project that this process has listed.
     listings: HashMap<i64, u64>,
-    /// Those of them that are still being marked. A worker that resumes one lists it again.
+    /// The listed files that are still being marked. A worker that resumes a file lists it again.
     marked: HashSet<FileRef>,
     last: Option<Arc<SharedKeyFilter>>,
     /// The number of keys looked up without the filter, because it was outdated or belonged to another project.

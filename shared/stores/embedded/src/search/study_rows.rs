@@ -437,7 +437,7 @@ impl StoredIdentity {
     }
 }
 
-/// Some stored identities.
+/// A page of stored identities.
 pub(crate) struct IdentityPage {
     pub(crate) found: Vec<StoredIdentity>,
     /// The number of given records that were looked up.

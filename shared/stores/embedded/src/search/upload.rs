@@ -43,7 +43,7 @@ pub enum UploadError {
     /// The form has already been used.
     #[error("the file was uploaded with this form before")]
     Used,
-    /// Less than was announced.
+    /// The file has fewer bytes than announced.
     #[error("the file has {size_bytes} bytes, and {min_bytes} were announced")]
     TooSmall {
         /// The size of the file.
@@ -51,7 +51,7 @@ pub enum UploadError {
         /// The announced size.
         min_bytes: u64,
     },
-    /// More than was announced.
+    /// The file has more bytes than announced.
     #[error("the file has more than the {max_bytes} bytes that were announced")]
     TooLarge {
         /// The announced size.

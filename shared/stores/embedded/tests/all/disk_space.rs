@@ -31,7 +31,7 @@ impl UsedSpace {
         Ok(Self(Self::of(depot)?))
     }
 
-    /// For each record.
+    /// Returns the additional disk space per record since this measurement.
     fn since(&self, depot: &Depot) -> rusqlite::Result<u64> {
         Ok((Self::of(depot)? - self.0) / RECORDS)
     }

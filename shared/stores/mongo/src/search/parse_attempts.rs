@@ -20,11 +20,11 @@ use crate::value::{count_field, from_bson, int, to_bson};
 const ID: &str = "_id";
 const BEGUN: &str = "Begun";
 const PLACE: &str = "Place";
-/// Present in a status that is not final.
+/// The field is present in a status that is not final.
 const WITHIN: &str = "Place.within";
-/// Present in the status of a refused file.
+/// The field is present in the status of a refused file.
 const REFUSED: &str = "Place.refused";
-/// Absent in documents of versions without fences, which counts as 0.
+/// The field is absent in documents of versions without fences, which counts as fence 0.
 const FENCE: &str = "Fence";
 /// Version of the reader of the latest attempt.
 const READER: &str = "Reader";

@@ -290,7 +290,7 @@ async fn foreign_data_is_rejected_by_name() -> TestResult {
     scratch.end().await
 }
 
-/// For example an entry that was requeued a moment ago and was not processed again.
+/// An unreadable entry that was just requeued, and has not been processed again, is not listed.
 #[tokio::test]
 async fn unreadable_requeued_entry_is_not_listed() -> TestResult {
     let scratch = Scratch::new().await?;

@@ -145,7 +145,7 @@ async fn changed_index_is_reported_before_rebuild() -> TestResult {
     scratch.end().await
 }
 
-/// For example when many functions start at once on an empty database.
+/// Many functions build the indexes concurrently, for example when they start at once on an empty database.
 #[tokio::test]
 async fn indexes_can_be_built_concurrently() -> TestResult {
     let scratch = Scratch::with(&uri(), Setup { indexed: false, ..Setup::default() }).await?;

@@ -85,7 +85,7 @@ async fn oversized_study_is_refused_permanently() -> TestResult {
     scratch.end().await
 }
 
-/// More studies than one call handles, and an unreadable one.
+/// The test has more studies than one call handles, and one of them cannot be read.
 #[tokio::test]
 async fn studies_without_keys_are_found_after_migration() -> TestResult {
     let scratch = Scratch::new().await?;

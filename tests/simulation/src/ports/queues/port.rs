@@ -218,7 +218,8 @@ impl SendMessages for Port {
     }
 }
 
-/// For functions that receive messages themselves. Functions with an event source receive batches from it.
+/// The port for functions that receive messages themselves. Functions with an event source receive batches from that
+/// source.
 #[async_trait]
 impl ReceiveMessages for Port {
     async fn receive(
@@ -250,7 +251,7 @@ impl ReceiveMessages for Port {
     }
 }
 
-/// Not used: the world knows the content of the queues.
+/// This port is not used, because the world knows the content of the queues.
 #[async_trait]
 impl InspectQueues for Port {
     async fn depths(&self) -> BTreeMap<Queue, Result<Depth, StoreError>> {

@@ -40,7 +40,7 @@ enum RestoredStores {
 /// The progress between the backup and the restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Since {
-    /// Queues contain messages of that time.
+    /// The queues contain messages from the time between backup and restore.
     UnderWay,
     /// All uploaded files have been read, and the queues are empty.
     Done,

@@ -98,7 +98,7 @@ fn rest_of_value(stray: &str) -> Option<&str> {
     (!more.is_empty() && !more.contains(['{', '}', '"'])).then_some(more)
 }
 
-/// Splits off the key. Some programs omit it together with its comma.
+/// Splits off the key. Some programs omit the key and the comma after it.
 fn key(body: &str, is_field: fn(&str) -> bool) -> (&str, &str) {
     let end = body.find([',', '=', '\n', '{', '"']).unwrap_or(body.len());
     let front = body[..end].trim();

@@ -17,7 +17,7 @@ const ORGANISATIONS: [&str; 82] = [
     "research", "school", "services", "sociedad", "sociedade", "society", "stiftung", "study", "team", "trial",
     "trialists", "universidad",
 ];
-/// More such words.
+/// Further words of this type.
 #[rustfmt::skip]
 const MORE: [&str; 16] = [
     "asociación", "associação", "comité", "fundación", "fundação", "grp", "hôpital", "ministère", "ministério",
