@@ -45,7 +45,7 @@ fn of_access_log() -> BTreeSet<String> {
     format.split('"').skip(1).step_by(2).filter(|text| !text.starts_with('$')).map(str::to_owned).collect()
 }
 
-/// Returns the fields of the log lines about messages, for messages that are rejected and others that are handled.
+/// Returns the fields of the log lines about messages, both rejected and handled ones.
 async fn of_decisions() -> BTreeSet<String> {
     let batch = event("sqs-saga-mixed");
     let installation = Installation::admitting(&batch).await;

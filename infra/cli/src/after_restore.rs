@@ -11,10 +11,11 @@ use crate::args;
 use crate::humanize::counted;
 use crate::workspace::{self, Workspace};
 
-/// The number of imports that are treated at the same time. Each takes some round trips to the stores.
+/// The number of imports that are processed concurrently. Each import needs several round trips to the stores.
 const CONCURRENT_IMPORTS: usize = 16;
 
-/// Resumes or ends every search that had not ended at that time. Returns `false` if some searches have to be retried.
+/// Resumes or ends every search that had not ended at the time of the backup. Returns `false` if some searches have to
+/// be retried.
 pub(crate) async fn run(args: &args::AfterRestore) -> anyhow::Result<bool> {
     let workspace = Workspace::operate(workspace::settings(&args.output.location)?).await?;
     let reading = if args.ledger_alone { OpenReads::Continue } else { OpenReads::End };

@@ -163,7 +163,7 @@ pub async fn selection_pages_start_with_the_latest(ports: &Ports<'_>) -> CheckRe
 pub async fn selection_returns_only_matching_failures(ports: &Ports<'_>) -> CheckResult {
     let partition = sample::partition(ports.host);
     let now = sample::now(ports.host);
-    // A clock second may end between two of them.
+    // All failures have the same time, because a second of the clock may end between two of them.
     let of = |failure: Failure| Failure { partition: Some(partition), last_seen: now, ..failure };
     let plain = stored(ports, of(failure(ports.host, "plain"))).await?;
     let other_cause = stored(ports, of(failure(ports.host, "other"))).await?;
@@ -297,7 +297,8 @@ pub async fn operation_change_requires_the_read_revision(ports: &Ports<'_>) -> C
     end(ports, &watching).await
 }
 
-/// A list skips it, and still has as many operations as wanted. A read by its id returns the error.
+/// A list skips an unreadable operation, and still has as many operations as requested. A read by the operation's id
+/// returns the error.
 pub async fn unreadable_operation_does_not_hide_others(ports: &Ports<'_>) -> CheckResult {
     let now = sample::later(sample::now(ports.host), 3_600);
     let mut ids = Vec::new();

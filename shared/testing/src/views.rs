@@ -363,7 +363,8 @@ fn shown(found: &[(ViewPosition, View)]) -> Vec<View> {
     found.iter().map(|(_, view)| view.clone()).collect()
 }
 
-/// The changes are all unfinished views, and the ended ones written since then, each once and for any page size.
+/// The changes since a position are all unfinished views, and the ended views written after it. Each view is returned
+/// once, for any page size.
 pub async fn changes_are_read_in_order_of_writes(ports: &Ports<'_>) -> CheckResult {
     let (list, written) = (ports.host.fresh_id(), &ports.views.written);
     assert_eq!((written.last_written(list).await?, changes(ports, list, 0, 10).await?), (0, Vec::new()));

@@ -9,11 +9,11 @@ use messages::{Body, Json, Message, MessageId, PartitionKey};
 
 use crate::time::timestamp;
 
-/// A version that only a newer version can read.
+/// A message version that only a newer version of the program can read.
 const LATER: u16 = u16::MAX;
 
-/// The time of the upgrade: in time for every message, after messages of an unreadable document were dead-lettered, or
-/// after all waiting messages were.
+/// The time of the upgrade: before any message is dead-lettered, after the messages of an unreadable document were
+/// dead-lettered, or after all waiting messages were dead-lettered.
 const UPGRADES_MS: [u64; 3] = [600_000, 18_000_000, 72_000_000];
 
 /// The time that a queue keeps a message of a newer version: the 15 hours of [`messages::Backoff::UPGRADE`], minus an

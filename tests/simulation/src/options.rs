@@ -7,9 +7,9 @@ use crate::coverage::Coverage;
 /// The way in which functions detect duplicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// By tokens in a ledger.
+    /// Tokens in a ledger detect duplicates.
     Ledger,
-    /// By versions, the ids of processed messages, and states.
+    /// Versions, the ids of processed messages, and states detect duplicates.
     Optimistic,
 }
 

@@ -3,9 +3,9 @@
 //! The check is cheap but not exact: two redeliveries that are handled at the same time both pass it. It therefore
 //! only protects handlers that may safely run twice, and saves them the work.
 //!
-//! A message is a duplicate in two cases. It was recorded as processed and the record has not expired. Or it is a
-//! command whose reply is no longer expected: the reply's token leaves the ledger when the reply takes effect, so an
-//! answered command is recognised at any age.
+//! A message is a duplicate in two cases. In the first case, it was recorded as processed and the record has not
+//! expired. In the second case, it is a command whose reply is no longer expected. The reply's token leaves the ledger
+//! when the reply takes effect, so an answered command is recognised at any age.
 
 use std::sync::Arc;
 

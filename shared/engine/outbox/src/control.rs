@@ -1,4 +1,4 @@
-//! The parts that leave no effect unsent:
+//! The parts that ensure that every effect is sent:
 //!
 //! - [`DispatchOutbox`] consumes the control queue. It determines the outcome of a transactional session, and sends its
 //!   messages or abandons it;

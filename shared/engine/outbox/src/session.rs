@@ -365,7 +365,7 @@ impl CommitError {
     }
 }
 
-/// Returns the control message of a session; its id is that of the session.
+/// Returns the control message of a session, which has the id of the session.
 pub fn control_message(
     system: &str,
     partition: PartitionKey,

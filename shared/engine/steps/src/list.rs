@@ -230,8 +230,8 @@ impl<I> Steps<I> {
         self.each(|node| node.performed_at_start = true)
     }
 
-    /// Makes this step the point of no return. Once it is requested, cancellations have no effect. Once it is
-    /// completed, no step is undone: a run that stops later ends as [`crate::Phase::Failed`].
+    /// Makes this step the point of no return. Once the step is requested, cancellations have no effect. Once the step
+    /// is completed, no step is undone. A run that stops later ends as [`crate::Phase::Failed`].
     #[must_use]
     pub fn pivot(self) -> Self {
         self.each(|node| node.is_pivot = true)

@@ -128,7 +128,7 @@ pub async fn changes(
         Some(seen) => seen.clone(),
         None => ChangeCursor::new(project, written.settled(written.last_written(project.as_uuid()).await?)),
     };
-    // A new pass begins. The tags of the last one show which searches have not changed since.
+    // A new pass begins. The tags of the last pass show which searches have not changed since then.
     if next.within.is_none() {
         next.earlier_tags = std::mem::take(&mut next.seen_tags);
     }

@@ -417,8 +417,8 @@ impl MarkingPass<'_> {
         Ok((affected, candidates))
     }
 
-    /// Marks studies, everything that is the same as one of them, and everything that is the same as one of their
-    /// candidates found so far. If it is interrupted, it marks none of them.
+    /// Marks studies, all studies that are the same as one of them, and all studies that are the same as one of their
+    /// candidates found so far. An interrupted call marks none of these studies.
     async fn mark_closure(
         &mut self,
         seeds: KnownStudies,
@@ -494,9 +494,10 @@ impl MarkingPass<'_> {
         self.verify(&marks).await
     }
 
-    /// Checks that the studies named by marks are still listed, once the marks are stored, and marks the others again.
-    /// If this worker stalled, their file may have been removed before other studies were added, and no later revision
-    /// corrects the marks of those (see the module's documentation).
+    /// Checks, once the marks are stored, that the studies named by the marks are still listed. Studies whose marks
+    /// name other studies are marked again. If this worker stalled, the file of a named study may have been removed
+    /// before other studies were added. No later revision corrects the marks of these studies (see the module's
+    /// documentation).
     async fn verify(&mut self, marks: &[Mark]) -> Result<(), StoreError> {
         let named: Vec<_> = marks.iter().filter_map(|mark| Some((mark.at, mark.duplicate?.of()))).collect();
         if named.is_empty() {

@@ -40,8 +40,8 @@
 //! has the stamp of this write, so it counts as made. Transactions carry a token for the same purpose.
 //!
 //! # Limits
-//! An item has at most 400 KB, including its outbox. A transaction has at most 100 items and 4 MB. All are checked
-//! before the call and reported as [`error::Limit`], which names the limit.
+//! An item has at most 400 KB, including its outbox. A transaction has at most 100 items and 4 MB. All limits are
+//! checked before the call. An exceeded limit is reported as [`error::Limit`].
 //!
 //! TTL deletes items late, so reads of documents check the retention themselves. An item with pending or exhausted
 //! entries has no TTL.

@@ -103,7 +103,7 @@ struct RecordStep {
 }
 
 /// Accesses of a session to records, in the order of their ids. If two sessions share several records, both access the
-/// same one first, so one of them proceeds.
+/// same record first. So one of the sessions proceeds.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Plan(BTreeMap<String, RecordStep>);
 

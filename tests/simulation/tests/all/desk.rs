@@ -1,5 +1,5 @@
-//! A minimal saga: a client sends a question to a desk, and waits for an answer or a timeout. It includes all parts of
-//! a workload.
+//! A minimal saga: a client sends a question to a desk, and waits for an answer or a timeout. The test implements all
+//! parts of a workload.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -212,8 +212,8 @@ impl<'a> Reader<'a> {
 
     /// Reads the retention of documents. Without a ledger only the document shows that a saga has ended, so it must
     /// outlive every message. A later message would restart the saga. With a ledger, the same holds for a message whose
-    /// token was not removed, because the worker was killed after it had stored the end. Its queue redelivers it for
-    /// [`REDELIVERED_FOR`] at most.
+    /// token was not removed, because the worker was killed after it had stored the end. The queue redelivers such a
+    /// message for up to [`REDELIVERED_FOR`].
     fn retention(&mut self, mode: Mode, message_lifetime: Duration, default: Duration) -> Duration {
         let (default, least, why) = match mode {
             Mode::Ledger => (default, REDELIVERED_FOR, "the time for which a queue may redeliver a message"),

@@ -26,10 +26,10 @@ pub struct SearchSettings {
     /// `SEARCH_IMPORT_KEY_PREFIX`: the prefix of the keys of uploads. Default: `uploads/`. A longer prefix reduces the
     /// maximum length of file names, because a key has at most 1,024 bytes.
     pub key_prefix: String,
-    /// `SEARCH_IMPORT_MAX_FILE_BYTES`: the maximum size of a file. Default: 1 GiB. At most 5 GB, the limit of a
+    /// `SEARCH_IMPORT_MAX_FILE_BYTES`: the maximum size of a file. Default: 1 GiB. Maximum: 5 GB, the limit of a
     /// presigned upload.
     pub max_file_bytes: u64,
-    /// `SEARCH_IMPORT_MAX_RECORD_BYTES`: the maximum size of a record. Default: 4 MiB. At most 5 MiB, because text in
+    /// `SEARCH_IMPORT_MAX_RECORD_BYTES`: the maximum size of a record. Default: 4 MiB. Maximum: 5 MiB, because text in
     /// another encoding may grow to three times its size in UTF-8, and MongoDB limits documents to 16 MiB
     /// (<https://www.mongodb.com/docs/manual/reference/limits/#mongodb-limit-BSON-Document-Size>).
     pub max_record_bytes: usize,

@@ -1,4 +1,5 @@
-//! Reads a record of the text of CNKI, SinoMed, VIP or Ichushi. The names of its fields are those of tables.
+//! Reads a record of the text of CNKI, SinoMed, VIP or Ichushi. The fields have the same names as the columns of
+//! tables.
 
 use super::{
     draft::Draft,

@@ -388,7 +388,7 @@ fn doi_of_article(url: &str) -> Option<String> {
     doi(found).filter(|doi| memchr::memchr_iter(b'/', doi.as_bytes()).count() == 1)
 }
 
-/// Removes the version of a preprint, and the page of it: `10.5555/2020.01.01.12v1.full-text`.
+/// Removes the version of a preprint and the page of this version: `10.5555/2020.01.01.12v1.full-text`.
 fn without_page_of_version(path: &str) -> &str {
     let version = |at: &usize| {
         let digits = path[at + 1..].bytes().take_while(u8::is_ascii_digit).count();

@@ -325,7 +325,7 @@ impl Decoder<'_> {
         Some((&text[blanks + 1..blanks + end], blanks + end + 1))
     }
 
-    /// The argument at the beginning, possibly a letter or digit without braces, and its length.
+    /// Returns the argument at the beginning, which may be a letter or digit without braces, and the argument's length.
     fn argument_or_letter(self, text: &str) -> Option<(&str, usize)> {
         let bare = text.trim_start_matches(' ');
         let skipped = text.len() - bare.len();

@@ -163,8 +163,8 @@ pub(crate) fn has_part(text: &[u8], current: Format) -> bool {
     false
 }
 
-/// Finds the file that begins within the first `most` lines after the first line of a text. The text may be a web page,
-/// whose first line may end in that of the file.
+/// Finds the file that begins within the first `most` lines after the first line of a text. The text may be a web page
+/// (`is_page`). The first line of the file may then be at the end of the page's first line.
 pub(crate) fn format_behind(text: &[u8], most: usize, is_page: bool) -> Option<Format> {
     let mut rest = Some(text);
     let lines = std::iter::from_fn(move || {

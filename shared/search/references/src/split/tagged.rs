@@ -4,8 +4,8 @@
 //! next record, or at the end of the file. Text between records is skipped. The formats differ in the lines that begin
 //! a record while another is open.
 //!
-//! The first line of a record may be missing. A second title therefore ends the open record at the lines between the
-//! last blank line and this title, if the first of them has a tag.
+//! The first line of a record may be missing. A second title therefore ends the open record. The new record begins
+//! after the last blank line before this title, if the line there has a tag.
 
 use super::{
     Splitter, Step,

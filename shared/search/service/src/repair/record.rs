@@ -82,12 +82,12 @@ impl Repairs {
         self.files.iter().find(|repaired| repaired.by == file && repaired.is_whole()).map(|found| found.of)
     }
 
-    /// Returns this file, the one that it replaces, and so on, ending with the original.
+    /// Returns the chain of replacements from this file to the original, including both.
     pub fn earlier(&self, file: FileRef) -> Vec<FileRef> {
         Self::chain(file, |last| self.instead_of(last))
     }
 
-    /// Returns this file, the one that it replaces or corrects, and so on, ending with the original.
+    /// Returns the chain of replacements and corrections from this file to the original, including both.
     pub fn origins(&self, file: FileRef) -> Vec<FileRef> {
         Self::chain(file, |last| self.files.iter().find(|repaired| repaired.by == last).map(|found| found.of))
     }

@@ -244,7 +244,8 @@ fn named(first: &Reference) -> DatabaseNames {
     }
 }
 
-/// The database of a record in PubMed's format. ERIC and this project also export it, the latter for any source.
+/// Returns the database of a record in PubMed's format. ERIC exports this format too, and so does this project, for
+/// studies of any source.
 fn of_nbib(first: &Reference) -> Option<String> {
     match named(first) {
         DatabaseNames::One(name) => return Some(name),

@@ -137,8 +137,8 @@ pub(crate) fn raise(
     Ok(is_raised.then_some(FileFence { fence: file.fence + 1, ..*file }))
 }
 
-/// Refuses a file in any state, raises its fence unless it was refused before, and deletes the record that it was read.
-/// Its stored studies stay: marks of others may name them.
+/// Refuses a file in any state. Raises its fence unless the file was refused before, and removes the file from the list
+/// of read files. The stored studies of the file stay, because marks of other studies may name them.
 pub(crate) fn withdraw(
     db: &Connection,
     search: SearchId,
