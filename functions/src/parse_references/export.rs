@@ -69,7 +69,7 @@ impl ParseReferences {
 
     /// Returns the files of an export, or `None` if one of them was deleted.
     ///
-    /// The latest list is needed. With an earlier one that lacks files, the export would not be made. With one that
+    /// The latest list is needed. With an earlier list that lacks files, the export would not be made. With a list that
     /// still contains the files of a deleted search, the export would remain.
     async fn files_of(
         &self,

@@ -12,7 +12,7 @@ pub(crate) fn records(count: u64) -> String {
     counted(count, "record", "records")
 }
 
-/// Ends a sentence with one full stop, also if its last word already has one.
+/// Ends a sentence with one full stop, even if its last word already ends with one.
 pub(crate) fn sentence(text: &str) -> String {
     if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
 }

@@ -634,7 +634,8 @@ fn written<T: Clone>(persist: &Persist<T>, mut outbox: Vec<Entry>) -> Document<T
     }
 }
 
-/// Replaces the token of an event for another saga by one that does not depend on the attempt. A reply keeps its token.
+/// Replaces the token of an event for another saga with a token that does not depend on the attempt. A reply keeps its
+/// token.
 fn with_shared_token(message: Message) -> Message {
     if message.token.as_ref().is_some_and(Token::is_from_attempt) {
         return message;

@@ -58,7 +58,7 @@ enum State {
 }
 
 struct Errand {
-    /// Number of questions asked together.
+    /// The number of questions that are sent together.
     questions: u8,
     /// The number of tokens that the errand declares for an event.
     tokens: usize,

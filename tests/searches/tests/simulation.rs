@@ -15,7 +15,7 @@ const MUTANT_SEEDS: u64 = 100_000;
 const MAX_SURVIVORS: usize = 2;
 /// The maximum number of points that a fault may miss on every change.
 const MAX_MISSED: usize = 12;
-/// The maximum number of situations that no schedule may meet on every change.
+/// The maximum number of situations that may remain unreached by the schedules of every change.
 const MAX_UNMET: usize = 2;
 /// The seeds that are known to find planted defects; `make seeds` writes them.
 const KNOWN: &str = include_str!("seeds.txt");

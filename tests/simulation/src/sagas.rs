@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::model::{ExpectedWrite, State, WantedMessage};
 
-/// A further saga of a workload, besides [`Workload::saga`](crate::Workload::saga).
+/// A further saga of a workload, in addition to [`Workload::saga`](crate::Workload::saga).
 #[derive(Clone)]
 pub struct OtherSaga(pub(crate) Arc<dyn AnySaga>);
 

@@ -185,7 +185,7 @@ impl Schedule {
         }
     }
 
-    /// Starts such workers; not the one that handles restores.
+    /// Starts workers of these types, except the worker that handles restores.
     fn start_all(&mut self, starts: impl Fn(&Role) -> bool) {
         for index in 0..self.workers.len() {
             let role = &self.workers[index].role;

@@ -1,7 +1,8 @@
 //! The open connections, and the choice of those to close when the limit is reached.
 //!
 //! A limit alone would let one client with enough connections lock out all others. A new connection therefore replaces
-//! one that keeps the server waiting, first the one that has been without a complete request for the longest time.
+//! a connection that keeps the server waiting. The connection that has been without a complete request for the longest
+//! time is replaced first.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -82,7 +83,7 @@ pub(super) struct Connections {
     states: Mutex<(u64, BTreeMap<u64, Arc<ConnectionState>>)>,
     max: usize,
     permits: Arc<Semaphore>,
-    /// The number of connections that were asked to leave and are still open.
+    /// The number of connections that were asked to close and are still open.
     leaving: AtomicUsize,
 }
 

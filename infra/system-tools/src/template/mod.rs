@@ -1,5 +1,5 @@
-//! The SAM template of a system: one that is generated from the table of the system, and checks of any template against
-//! the table, which `cfn-lint` and `checkov` cannot do.
+//! The SAM template of a system. This module generates a template from the table of the system, and checks any template
+//! against the table, which `cfn-lint` and `checkov` cannot do.
 //!
 //! - [`mod@generate`]: a template from the table;
 //! - [`source`]: a template as written, with its loops expanded;

@@ -145,7 +145,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Evaluates an intrinsic function if the map is one that can be evaluated.
+    /// Evaluates a map that is an intrinsic function, if this function can be evaluated.
     fn function(&self, map: &Map<String, Value>) -> Option<Option<Value>> {
         let (name, argument) = map.iter().next().filter(|_| map.len() == 1)?;
         match name.as_str() {

@@ -76,7 +76,7 @@
 //!
 //! A client of a store repeats a request whose answer is late, and both requests may arrive, the second one much later.
 //! A claim contains the fence at which it is granted, and increments it; a release contains the fence of its claim. So
-//! the second request meets another fence and changes nothing.
+//! the second request finds another fence and changes nothing.
 //!
 //! # Why no token is removed that is still needed
 //!

@@ -34,7 +34,7 @@ pub enum Disposition {
 }
 
 /// The delivery at which a faulty message is dead-lettered: its handler panics, or one of its effects cannot be stored.
-/// Earlier deliveries may meet another version of the code.
+/// Earlier deliveries may have been handled by another version of the code.
 pub const LAST_FAULTY_DELIVERY: u32 = 3;
 
 /// The reason of a retry at the end of an invocation.

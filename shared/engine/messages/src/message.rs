@@ -114,7 +114,7 @@ impl Message {
         }
     }
 
-    /// Returns the message as one that continues the trace of the request that sends it, if there is one; see
+    /// Returns the message with the trace of the request that sends it, if there is such a request; see
     /// [`crate::trace::continued`].
     #[must_use]
     pub fn in_trace_of_request(self) -> Self {

@@ -34,7 +34,7 @@ pub fn parent() -> Option<Traceparent> {
     PARENT.get()
 }
 
-/// Restores the previous parent, also if the future panics.
+/// Restores the previous parent, even if the future panics.
 struct Restore(Option<Traceparent>);
 
 impl Drop for Restore {

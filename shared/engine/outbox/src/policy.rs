@@ -57,7 +57,7 @@ pub struct Settlement {
 
 impl Settlement {
     /// Takes an entry over from its worker, by a claim until `until`. It is stored before the entry is performed. The
-    /// next attempt follows only after this claim, also if the entry is taken over again.
+    /// next attempt follows only after this claim, even if the entry is taken over again.
     ///
     /// Otherwise every redelivery would repeat the effect while settling fails, and two sagas that answer each other
     /// would multiply their messages.

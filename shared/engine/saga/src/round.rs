@@ -216,7 +216,7 @@ impl<S: Saga> Runner<S> {
         }
     }
 
-    /// Returns the plan of an admitted attempt, or the outcome of one that ends here.
+    /// Returns the plan of an admitted attempt, or the outcome of an attempt that ends here.
     async fn plan<'a>(
         &self,
         attempt: Attempt<'a, S>,

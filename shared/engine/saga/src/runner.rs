@@ -2,7 +2,7 @@
 //! group until it is done or better left to a redelivery.
 //!
 //! Messages of one partition are handled together and in order, different partitions concurrently. A bad delivery
-//! affects only itself: if a group fails because of one of its messages, each message is attempted alone, and the one
+//! affects only itself: if a group fails because of one of its messages, each message is attempted alone. A message
 //! that fails alone is retried and then dead-lettered.
 
 use std::sync::Arc;
@@ -66,8 +66,8 @@ impl<S: Saga> Consumer for Runner<S> {
             }
         }
         for part in groups.chunks_mut(self.settings.concurrency.max(1)) {
-            // All groups are attempted together once. The few that meet a conflict or a busy partition are then retried
-            // separately, so that they do not hold up the others.
+            // All groups are attempted together once. The few groups with a conflict or a busy partition are then
+            // retried separately, so that they do not delay the others.
             let ended = if self.ports.host.is_past(deadline) {
                 part.iter().map(|_| Err(out_of_time())).collect()
             } else {
@@ -177,7 +177,8 @@ impl<S: Saga> Runner<S> {
                     Some(delay) => *delay,
                     None => return Err(self.failed("other workers kept changing the partition".to_owned())),
                 },
-                // A saga that keeps needing more tokens is left to a redelivery, like one that keeps losing conflicts.
+                // A saga that repeatedly needs more tokens is left to a redelivery, like a saga that repeatedly loses
+                // conflicts.
                 AttemptOutcome::TooFewTokens(demand) => match conflicts.next() {
                     Some(_) => {
                         group.demand = Some(demand);

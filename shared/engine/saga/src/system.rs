@@ -8,7 +8,7 @@ use std::sync::Arc;
 use messages::{Consumer, Queue, QueueSpec};
 use outbox::session::CONTROL;
 
-/// A service that a function uses besides queues. Applications define their own.
+/// A service that a function uses in addition to queues. Applications define their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Service(pub &'static str);
 

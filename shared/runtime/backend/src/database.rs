@@ -9,8 +9,8 @@ use saga::{KeepHistory, MissingSetting, Stores};
 use crate::config::{Config, store_table};
 use crate::{OpenError, requirements};
 
-/// Result of opening a database. `MissingSetting` reports one that is not configured, which is an error only if it is
-/// used.
+/// Result of opening a database. `MissingSetting` reports a database that is not configured, which is an error only if
+/// the database is used.
 pub(crate) type DatabaseResult = Result<Result<Database, MissingSetting>, OpenError>;
 
 /// Behavior of a starting program if the database is unavailable.

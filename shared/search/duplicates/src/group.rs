@@ -27,8 +27,9 @@ use crate::trials::are_other_trials;
 /// Returns the mark of each member, or `None` for members to keep.
 ///
 /// Within a group that is certain, every member refers to the first one. The first one refers to the first member of
-/// the group that is likely the same work. The first member is the one that a reviewer chose to keep, or else the
-/// earliest. A member without a certain or likely match refers to the earliest member that is possibly the same work.
+/// the group that is likely the same work. The first member is the record that a reviewer chose to keep, or else the
+/// earliest record. A member without a certain or likely match refers to the earliest member that is possibly the same
+/// work.
 ///
 /// Copies of a content that is missing in `contents` are not treated as the same work.
 #[must_use]

@@ -197,7 +197,7 @@ async fn fill(stream: &mut ObjectStream, found: &mut Vec<u8>, least: usize) -> R
     Ok(())
 }
 
-/// The bytes of an uploaded file, or of a part of one that is packed.
+/// The bytes of an uploaded file, or of a part of a packed file.
 pub enum PartBytes {
     /// The bytes of the file as they are stored.
     Plain(ObjectStream),

@@ -201,8 +201,8 @@ pub trait WriteStudies: Send + Sync {
     }
 
     /// Deletes all stored records of a file that was neither completed nor rejected, and sets its status to `then`;
-    /// `None` is its beginning. Afterwards, only the returned fence, or one that [`ParseAttempts::start`] returns
-    /// later, permits writes.
+    /// `None` is its beginning. Afterwards, only the returned fence, or a later fence from [`ParseAttempts::start`],
+    /// permits writes.
     ///
     /// [`ParseAttempts::start`]: crate::ParseAttempts::start
     ///
@@ -239,7 +239,7 @@ pub trait WriteStudies: Send + Sync {
 ///
 /// A worker that changes a project first stores the change, then calls [`CompareStudies::revise`], and then reads all
 /// studies that the change may affect. A mark contains the revision of its worker and is replaced only by one with an
-/// equal or later revision: a worker with a later revision has seen more, however late the other one writes.
+/// equal or later revision: a worker with a later revision has seen more, even if the other worker writes later.
 #[async_trait]
 pub trait CompareStudies: Send + Sync {
     /// Counts a change of a project. Each call returns a greater number.

@@ -233,7 +233,7 @@ pub(crate) fn encoded_twice(text: &str) -> Option<String> {
 /// Returns `true` for UTF-8 in which one or two characters were cut, by a program that merged or shortened files. Text in
 /// an older encoding contains hardly any characters of UTF-8.
 pub(crate) fn is_cut_utf8(bytes: &[u8]) -> bool {
-    /// The number of whole characters for each one that was cut.
+    /// The minimum number of whole characters for each truncated character.
     const MIN_WHOLE: usize = 8;
     let (mut whole, mut cut) = (0, 0);
     for chunk in bytes.utf8_chunks() {

@@ -144,9 +144,9 @@ impl SearchService {
         }
     }
 
-    /// Returns whether the search under a key is the one that a request describes. The job alone may not be enough: a
-    /// search that was started by its files knows neither the other files nor the announced sizes. Without the first
-    /// request, which a restore may have removed, the answer is unknown.
+    /// Returns whether a request describes the same search as the stored one under its key. The job alone may not be
+    /// enough: a search that was started by its files knows neither the other files nor the announced sizes. Without
+    /// the first request, which a restore may have removed, the answer is unknown.
     async fn is_of(&self, job: &Job, request: &NewSearch) -> Result<Option<bool>, StoreError> {
         let first = self.entry.sessions.records.record(&first_request(job.search_id)).await?;
         let Some(first) = first else { return Ok(job.name.is_some().then(|| announces(job, request))) };

@@ -331,8 +331,8 @@ impl MarkingPass<'_> {
         Ok(None)
     }
 
-    /// Compares the studies of a page. `interrupts` is asked after each batch and within one, with the last record of the
-    /// previous batch.
+    /// Compares the studies of a page. `interrupts` is called after each batch and within a batch, with the last record
+    /// of the previous batch.
     async fn mark_page(
         &mut self,
         file: FileRef,
@@ -594,8 +594,8 @@ impl MarkingPass<'_> {
         self.progress.as_ref().is_some_and(|progress| progress.is_excluded(at, candidate, is_mutual))
     }
 
-    /// Calls `share` with each pair of one of these studies and another one that shares a key with it, and with `true`
-    /// if that key shows each of them to the other.
+    /// Calls `share` with each pair of one of these studies and another study that shares a key with it. The argument
+    /// is `true` if a lookup of either study by that key returns the other.
     async fn candidates(
         &mut self,
         by_key: &StudiesByKey,

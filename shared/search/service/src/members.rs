@@ -1,8 +1,8 @@
 //! The members of reviews, for deployments where people sign in.
 //!
-//! A member has access that the token does not list. The members of a review form one record, and so do the memberships
-//! of a person, because a request needs the latter alone. Both change in one session, with an entry in the history of
-//! the review.
+//! A member has access that the token does not list. The members of a review form one record. The memberships of a
+//! person form another record, because a request needs only these. Both change in one session, with an entry in the
+//! history of the review.
 
 use std::collections::BTreeMap;
 

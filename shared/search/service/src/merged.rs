@@ -28,8 +28,9 @@ enum Origin {
 /// A record that takes the most complete value of each field from a study and its duplicates. The result depends only
 /// on the order in which they are added, the study itself first.
 ///
-/// - Of texts it takes the longest one. A title in capitals is replaced by one that is not.
-/// - Of authors and keywords it takes the list with the most entries; of equal ones the one with the longest names.
+/// - Of texts it takes the longest one. A title in capitals is replaced by a title that is not in capitals.
+/// - Of authors and keywords it takes the list with the most entries; of lists with equally many entries, the list with
+///   the longest names.
 /// - It takes other values, such as the DOI, from the first study that has them. Year and date agree, and so do both
 ///   forms of the pages.
 /// - It has all registration numbers of trials, and the tags without a field that the study itself does not have.
@@ -130,7 +131,7 @@ impl MergedRecord {
 #[derive(Clone)]
 pub struct DuplicateMerger {
     jobs: Jobs,
-    /// The origins of the studies of searches that were asked for.
+    /// The origins of the studies of the requested searches.
     origins: HashMap<SearchId, Origin>,
     /// The maximum number of studies that are completed at a time. It is halved if their duplicates are too large.
     batch: usize,

@@ -25,7 +25,7 @@ pub(crate) enum Step {
     Delete { key: String },
     /// Checks the revision of an item; 0 if there must be no item.
     Check { key: String, revision: u64 },
-    /// Stores the next revision of a record, if the stored one is the one that was read.
+    /// Stores the next revision of a record, if the stored revision is still the one that was read.
     Write { key: String, read: Option<u64>, writes: u32, content: String },
     /// A write of the application to another table. DynamoDB checks its size.
     Own(Box<TransactWriteItem>),

@@ -5,8 +5,8 @@
 //! loses the newest ones: no commit survives without those before it. SQLite itself flushes the log before a checkpoint
 //! and the database after it (`synchronous = NORMAL`), so commits that have left the log are durable, too.
 //!
-//! Each commit that a caller wants on the disk has a mark, an increasing number. A flush covers all marks whose commit
-//! had ended when the flush began.
+//! Each commit that a caller requires on the disk has a mark, an increasing number. A flush covers all marks whose
+//! commit had ended when the flush began.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

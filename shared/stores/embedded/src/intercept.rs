@@ -166,7 +166,7 @@ pub enum Call {
     ExportsLink,
 }
 
-/// A hook around every port call. If it never returns, the caller stops at that point for good, as in a crash.
+/// A hook around every port call. If it never returns, the caller stops at that point forever, as in a crash.
 #[async_trait]
 pub trait Intercept: Send + Sync {
     /// Is called and awaited before and after each port call.

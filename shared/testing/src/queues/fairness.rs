@@ -80,7 +80,7 @@ pub async fn partitions_alternate_without_messages_in_flight(ports: &Ports<'_>) 
     Ok(())
 }
 
-/// This holds for a message that was retried, and for one that was sent with a delay.
+/// This holds for messages that were retried, and for messages that were sent with a delay.
 pub async fn delayed_message_is_not_in_flight(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let (busy, patient) = (sample::partition(ports.host), sample::partition(ports.host));

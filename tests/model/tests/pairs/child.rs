@@ -45,7 +45,8 @@ messages! {
     }
 }
 
-/// Counts the results, so that one that takes effect twice leads to a state that does not exist without faults.
+/// A parent that counts the results. A result that takes effect twice leads to a state that does not exist without
+/// faults.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Parent {
     is_open: bool,

@@ -40,7 +40,7 @@ pub(super) const NEWER_DOCUMENT_AWAITED: &str = "a parse command waits for a new
 /// A reviewer's decision is stored without the command that compares its studies again.
 pub(super) const DECISION_ALONE: &str = "a decision does not compare its studies";
 
-/// A parser executes a deletion that a client asked for, although the database does not record it.
+/// A parser executes a deletion that a client requested, although the database does not record it.
 pub(super) const UNRECORDED_DELETION: &str = "a deletion is executed that the database does not record";
 
 /// A parser reads the file of a repair that the database does not record, although another search reads it.
@@ -322,7 +322,7 @@ impl ReadRecords for Believes {
     }
 }
 
-/// Reports every deletion, or every repair, that a client asked for as recorded.
+/// Reports every deletion, or every repair, that a client requested as recorded.
 struct BelievesCommands {
     inner: Arc<dyn ReadRecords>,
     access: Access<Outside>,

@@ -339,7 +339,7 @@ impl Outside {
         self.readings.get(&FileRef::new(search, file)).and_then(|(reading, _)| reading.place.clone())
     }
 
-    /// Returns `true` if a file was refused, or its studies were deleted for good.
+    /// Returns `true` if a file was refused, or its studies were deleted permanently.
     pub(super) fn is_refused(&self, search: SearchId, file: FileId) -> bool {
         matches!(self.place(search, file), Some(ReadingStatus::Refused { .. }))
     }

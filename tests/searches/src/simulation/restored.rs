@@ -127,7 +127,7 @@ fn outcomes(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch) -> CheckRe
     Ok(())
 }
 
-/// A completed search has the announced files, also if it was announced again under its key with other files.
+/// A completed search has the announced files, even if it was announced again under its key with other files.
 ///
 /// A file of an undone request may begin the search before the announcement arrives, which then contradicts it. All of
 /// its files are those of the undone request.

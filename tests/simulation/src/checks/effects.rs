@@ -213,7 +213,7 @@ impl World {
 }
 
 impl Checks {
-    /// Takes note of a stored effect. One that was undone and decided again may have been performed already.
+    /// Takes note of a stored effect. An effect that was undone and decided again may have been performed already.
     pub(super) fn add_effect(&mut self, partition: PartitionKey, entry: &Entry, kind: EffectKind) {
         let undone = self.effects.get(&(partition, entry.id)).filter(|effect| effect.undone);
         let performed = undone.map_or(0, |effect| effect.performed);

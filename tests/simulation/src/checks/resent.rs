@@ -58,7 +58,7 @@ impl World {
     /// Checks a message that the current worker sends. A batch with several records of the message is not checked, because
     /// the sent message does not name its record.
     pub(super) fn check_resent(&mut self, outgoing: &Outgoing) {
-        // A saga may perform an effect again that another worker left, also if its message is in the same batch.
+        // A saga may repeat an effect that another worker left, even if the effect's message is in the same batch.
         if self.saga_queues.contains(&outgoing.queue) {
             return;
         }

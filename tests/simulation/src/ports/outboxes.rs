@@ -222,7 +222,7 @@ impl World {
         ready.iter().map(|entry| self.read(entry)).collect()
     }
 
-    /// Settles entries whose claim is still the one that each settlement names.
+    /// Settles entries whose claim is still the claim in the settlement.
     pub(crate) fn settle(&mut self, owner: Owner, settlements: &[Settlement]) {
         let mut gone = Vec::new();
         let mut given_up = None;

@@ -183,7 +183,7 @@ impl Saga for Parcels {
             (Parcel::Carrying { parcel, requester, .. }, ParcelEvent::Recalled { .. }) => {
                 answer_recall(done(*parcel, requester, false, now), event)
             }
-            // Each nudge changes the state, so one that takes effect twice is found.
+            // Each nudge changes the state, so the check finds a nudge that takes effect twice.
             (Parcel::Carrying { parcel, requester, nudges }, ParcelEvent::Nudged {}) => {
                 let (parcel, requester, nudges) = (*parcel, requester.clone(), nudges + 1);
                 Decision::to(Parcel::Carrying { parcel, requester, nudges }, "nudged").into()

@@ -77,8 +77,8 @@ pub trait KeepFailures: Send + Sync {
     /// As [`KeepFailures::operation`].
     async fn running(&self) -> Result<Option<Operation>, StoreError>;
 
-    /// Stores the next revision of an operation if the stored one has this revision (0: there is none), and if no other
-    /// operation is running while this one is. Returns `true` if it is stored.
+    /// Stores the next revision of an operation if the stored operation has this revision (0: there is none). A running
+    /// operation is stored only if no other operation is running. Returns `true` if it is stored.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable. The operation may have been stored.

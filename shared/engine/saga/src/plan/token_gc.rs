@@ -40,8 +40,8 @@ mod tests {
     use crate::plan::toy::{self, Event, Toy};
     use crate::plan::{admission, decide};
 
-    /// Returns which of these are removed: a token of the stored document, one of a lost attempt, one of an entry
-    /// point, and one that the attempt minted and does not need.
+    /// Returns which of four tokens are removed: a token of the stored document, of a lost attempt, of an entry point,
+    /// and one that the attempt minted and does not need.
     fn removed(event: Event) -> [bool; 4] {
         let stored = toy::stored(&[toy::incoming(1, Event::Opened {})]);
         let needed = stored.content.expected[0].token.clone();

@@ -190,7 +190,7 @@ proptest! {
     }
 
     /// A worker marks a group without reading the decisions between its members and studies of other groups. So such a
-    /// decision changes no mark, except a possible one that names the other record of the pair.
+    /// decision changes no mark, except a possible mark that names the other record of the pair.
     #[test]
     fn decisions_across_groups_change_no_mark(
         different in prop::collection::vec(any_record(), 1..6),

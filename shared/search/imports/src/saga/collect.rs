@@ -123,7 +123,7 @@ pub(super) fn timed_out(moment: &Moment<'_>, import: &Import, fired: &UploadTime
         return Decision::ignore("an outdated timeout");
     }
     if import.look.is_some() && !fired.repeats_scan {
-        // Clear the timeout, because one that has fired must not be cancelled.
+        // Clear the timeout, because a timeout that has fired must not be cancelled.
         let import = Import { timeout: None, ..import.clone() };
         return fail_upload(moment, import, ", and the bucket could not be scanned for more files");
     }

@@ -108,7 +108,7 @@ fn parse_timed_out(moment: &Moment<'_>, import: &Import, fired: TimeoutId) -> De
     if import.timeout != Some(fired) {
         return Decision::ignore("an outdated timeout");
     }
-    // Clear the timeout, because one that has fired must not be cancelled.
+    // Clear the timeout, because a timeout that has fired must not be cancelled.
     let import = Import { timeout: None, ..import.clone() };
     let silent = || import.files.iter().filter(|(_, file)| file.outcome.is_none());
     let files = silent().map(|(id, _)| *id).collect();

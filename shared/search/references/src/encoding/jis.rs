@@ -12,7 +12,7 @@ const TO_ASCII: &[u8] = b"\x1b(B";
 /// The position in a text of this encoding.
 #[derive(Debug, Default)]
 pub(crate) struct Jis {
-    /// `true` between a sequence that begins letters, and one that ends them or the end of the line.
+    /// `true` between a sequence that begins letters and the sequence that ends them, or the end of the line.
     in_letters: bool,
     sequence: Sequence,
 }

@@ -225,7 +225,7 @@ impl<'a, V: Visitor<'a>> ElementWalker<'a, V> {
         let inside = self.value.as_ref().map_or(self.around.len(), |value| value.depth);
         match self.around.iter().rposition(|open| *open == name) {
             Some(at) if at + 1 == self.around.len() || at == inside => self.around.truncate(at),
-            // An end tag without a start tag, or one that closes an element before its children.
+            // An end tag without a start tag, or an end tag that closes an element before its children.
             Some(at) if at > inside => self.around.truncate(at),
             None if self.value.is_some() => return Ok(()),
             _ => {

@@ -41,7 +41,7 @@ const MAX_BLANKS: usize = 4;
 const MAX_TYPE: usize = 8;
 /// The number of bytes that determine whether a line begins or ends a record with other blanks and dashes.
 const LOOSE_PREFIX: usize = MARK_LENGTH + MAX_INDENT + 48;
-/// The minimum number of tags in the first record of such a file, besides `TY` and `ER`.
+/// The minimum number of tags in the first record of such a file, in addition to `TY` and `ER`.
 const MIN_TAGS: usize = 2;
 /// Tags with which a word of a wrapped line may begin, such as `T1-weighted` or `ST-elevation`.
 #[rustfmt::skip]

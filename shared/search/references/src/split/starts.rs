@@ -226,7 +226,7 @@ pub(super) fn page_line(line: &[u8]) -> Option<Start> {
     is_known_type(line, true).then_some(Start { at: 0, kind: PartKind::Read(Format::Ris) })
 }
 
-/// Returns `true` for a line with the code of a known type, or for one that ends in an element.
+/// Returns `true` for a line with the code of a known type, or for a line that ends in a markup element.
 fn is_known_type(line: &[u8], needs_element: bool) -> bool {
     let Some((code, is_ended)) = ris::type_code(line) else { return false };
     (is_ended || !needs_element) && is_code(code)

@@ -139,7 +139,7 @@ impl OpenRecord {
         (self.title.is_some() && kind.begins_untyped()).then_some(gap)
     }
 
-    /// Returns `true` if lines with fields end without one that begins a record.
+    /// Returns `true` if the lines with fields end, and none of them began a record.
     fn is_abandoned(&self) -> bool {
         self.is_uncertain && self.began == LineRole::Field && self.blanks > 0
     }

@@ -390,7 +390,8 @@ fn cut_file(writer: &Writer, cut: usize) -> (Vec<u8>, Vec<String>) {
     (text.as_bytes()[..cut].to_vec(), complete)
 }
 
-/// Checks that all records are read of a file after one that was cut off, and all but the last one of that file.
+/// Checks the records that are read if a file was cut off before another file: all records of the second file, and all
+/// but the last record of the first.
 fn check_cut(first: &Writer, second: &Writer, cut: usize, chunk: usize) -> Result<(), String> {
     let (one, complete) = cut_file(first, cut);
     let (two, more) = file(second, 2, 2);

@@ -330,7 +330,7 @@ impl Selector<'_> {
         self.of.studies.select(file.search_id, file.file_id, selection).await
     }
 
-    /// Returns the decision about a marked study and the one that it repeats.
+    /// Returns the decision about a marked study and the study that it repeats.
     async fn decision(&mut self, study: &Study) -> Result<Option<DecisionSubject>, Error> {
         let Some(mark) = study.duplicate else { return Ok(None) };
         let at = StudyRef { search_id: study.search_id, file_id: study.file_id, record: study.record };
@@ -541,7 +541,7 @@ mod tests {
         let command = CompareStudies { project_id: ProjectId::from_uuid(Uuid::max()), studies };
         let body = ParseCommand::CompareStudies(command).body().unwrap();
         let commands = (2 * MAX_DECIDED_AT_ONCE as usize).div_ceil(COMPARED);
-        // An outbox entry has less than a kilobyte besides the content of its message.
+        // An outbox entry has less than a kilobyte in addition to the content of its message.
         let bytes = commands * (body.data.value().to_string().len() + 1_024);
         assert!(bytes < MAX_DOCUMENT_BYTES / 4 * 3, "{bytes}");
     }

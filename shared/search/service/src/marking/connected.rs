@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use imports::duplicates::{ComparedStudy, Content, Edge};
 use imports::{Decisions, StudyRef};
 
-/// Returns the studies that are connected to one that precedes them. A study that a reviewer chose to keep precedes
-/// the others.
+/// Returns the studies that are connected to a study before them. A study that a reviewer chose to keep precedes the
+/// others.
 ///
 /// A worker that sees fewer studies marks only such a study: its mark refers to a preceding study, and each of its
 /// matches is also one of these.

@@ -58,8 +58,8 @@ const NLM_OWNERS: [&str; 7] = ["NLM", "NASA", "PIP", "KIE", "HSR", "HMD", "NOTNL
 
 /// The number of further records that are read if the first one shows only its own source.
 pub(super) const SAMPLE: usize = 20;
-/// The number of further records for each one that may show no source, such as one without the columns of its database.
-/// A single one always may.
+/// One record in this number may show no source, for example because it lacks the columns of its database. A single
+/// such record is always allowed.
 const RECORDS_PER_SILENT: usize = 5;
 
 /// The source that one record of a file indicates.

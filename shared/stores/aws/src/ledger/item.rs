@@ -67,11 +67,12 @@ fn number<T: std::str::FromStr>(
 /// Returns an expiry for TTL, in whole seconds, rounded up.
 pub(crate) fn ttl(at: Timestamp) -> AttributeValue {
     let rounded_up = at.as_second().saturating_add(i64::from(at.subsec_nanosecond() > 0));
-    // The last second that there is has none after it that could be read again.
+    // The last representable second has no later second that could be read again.
     AttributeValue::N(rounded_up.min(Timestamp::MAX.as_second()).to_string())
 }
 
-/// The seconds of a moment, rounded down: a whole second has passed at it exactly if it has passed at these.
+/// Returns the seconds of a timestamp, rounded down. A whole second has passed at the timestamp exactly if it has
+/// passed at the result.
 pub(crate) fn seconds(at: Timestamp) -> AttributeValue {
     let second = if at.subsec_nanosecond() < 0 { at.as_second().saturating_sub(1) } else { at.as_second() };
     AttributeValue::N(second.to_string())

@@ -25,7 +25,8 @@ struct Envelope {
 }
 
 impl Attributes {
-    /// The type of a message and the trace that it belongs to, both from its envelope; none for a body that has none.
+    /// Returns the type and the trace of a message, both from its envelope. A body without an envelope has no
+    /// attributes.
     pub(crate) fn of(body: &str) -> Self {
         let Ok(envelope) = serde_json::from_str::<Envelope>(body) else { return Self::default() };
         let pairs = [("type", envelope.kind), ("traceparent", envelope.traceparent)];

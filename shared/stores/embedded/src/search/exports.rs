@@ -65,7 +65,7 @@ impl Store {
             }
         };
         let (doing, key) = (format!("storing {key}"), key.to_string());
-        // An existing export with this key has the same studies, and so does one that is stored concurrently.
+        // An existing export with this key, or an export that is stored concurrently, has the same studies.
         FindObjects::remove(self, &key).await?;
         let row = move |db: &Connection| {
             let is_free = find(db, &key)?.is_none();

@@ -18,7 +18,8 @@ pub(super) struct Math {
 
 struct OpenElement {
     depth: usize,
-    /// The separators before the second part and the third part; the latter also precedes all further parts.
+    /// The separators before the second part and before the third part. The second separator also precedes all further
+    /// parts.
     between: [&'static str; 2],
     parts: usize,
     /// The offsets of the first two parts in the value.
