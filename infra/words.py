@@ -33,7 +33,7 @@ ABSTRACT_WORDS = 170
 TITLE_WORDS = 12
 TIMES = 15
 FIRST_PAGE = 100
-# As the store has it for a file whose words are all indexed.
+# The value that the store contains for a file whose words are all indexed.
 END = 2**63 - 1
 
 

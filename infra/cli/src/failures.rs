@@ -84,7 +84,7 @@ async fn open_for_changes(output: &args::Output) -> anyhow::Result<(Workspace, F
     Ok((workspace, failures))
 }
 
-/// Returns a failure for JSON output, without its body, which `show` prints.
+/// Returns a failure for JSON output, without the failed message. `show` prints the message.
 fn object(failure: &Failure) -> serde_json::Result<Value> {
     let mut value = serde_json::to_value(failure)?;
     if let Value::Object(fields) = &mut value {

@@ -215,8 +215,8 @@ async fn listed(ports: &Ports<'_>, list: Uuid) -> Result<Vec<View>, StoreError> 
     }
 }
 
-/// A list contains the views that belong to it and those for which it is a further list, each once and in their order.
-/// Only the former count as its changes.
+/// A list contains the views that belong to it, and the views for which it is a further list. Each view is listed once
+/// and in order. Only views that belong to the list count as its changes.
 pub async fn further_lists_contain_view(ports: &Ports<'_>) -> CheckResult {
     let [list, further, empty] = [(); 3].map(|()| ports.host.fresh_id());
     let mut views = Vec::new();

@@ -87,7 +87,7 @@ impl StaleReads {
         self.views.get(index)
     }
 
-    /// Takes note of the failures before a change, which this worker makes at the latest primary.
+    /// Remembers the failures before a change. The worker makes the change at the latest primary.
     pub(crate) fn keep_failures(&mut self, process: Option<usize>, failures: &FailureTables) {
         self.current.extend(process);
         if self.is_read {

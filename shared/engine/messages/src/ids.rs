@@ -102,9 +102,9 @@ impl MessageId {
 /// ids of their requests, so that a repeated request has the same token.
 ///
 /// The prefix states the origin: `a:{partition}:{attempt}:{n}` was created by an attempt of a worker,
-/// `s:{partition}:{uuid}` by an entry point. Only the former may be garbage-collected. `{partition}` is the last twelve
-/// hexadecimal digits of the partition's key, so that a message with the token of another partition is detected as
-/// faulty and not treated as a duplicate.
+/// `s:{partition}:{uuid}` by an entry point. Only tokens of the first type may be garbage-collected. `{partition}` is
+/// the last twelve hexadecimal digits of the partition's key, so that a message with the token of another partition is
+/// detected as faulty and not treated as a duplicate.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline)]

@@ -152,7 +152,7 @@ impl DispatchOutbox {
         deadline: Option<Timestamp>,
     ) -> Result<&'static str, Error> {
         match self.sessions.abandon(look.session_id, self.dispatcher.reporter.host.now()).await? {
-            // The session was committed just before it would have been abandoned.
+            // The session was committed just before this attempt to abandon it.
             SessionStatus::Committed => self.dispatch(message, look, deadline).await,
             SessionStatus::Tombstone | SessionStatus::Nothing => {
                 self.observe(message, look, SessionOutcome::Abandoned).await?;

@@ -102,7 +102,7 @@ impl EntryPoint {
         if key.is_empty() || key.len() > MAX_KEY {
             return Err(RequestError::InvalidKey);
         }
-        // The length separates the two parts, so that no two pairs have the same record.
+        // The length separates client and key, so that different pairs never have the same record.
         let record = Key::new(RESPONSES, format!("{}:{client}{key}", client.len()));
         let mut attempts = 1..ATTEMPTS;
         loop {

@@ -11,7 +11,7 @@ const PAGE: usize = 200;
 /// The interval between checks whether the next step of a retry is due.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The reason why an operation could not be followed to its end. It continues on the workers.
+/// The reason why an operation could not be followed to its end. The workers continue the operation.
 #[derive(Debug, thiserror::Error)]
 pub enum FollowError {
     /// The operation was removed.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// The element of a claim that stands for everything.
+/// The value in a claim that means access to everything.
 pub const ALL: &str = "*";
 
 /// An operator of the deployment.

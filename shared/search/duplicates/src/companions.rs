@@ -93,7 +93,7 @@ const OPPOSITES: [(&str, &str); 20] = [
     ("vivo", "vitro"),
 ];
 
-/// Returns `true` if one title has a word and the other has its opposite in its place.
+/// Returns `true` if the titles differ in a word, and the other title has the opposite word at the same position.
 fn have_opposites(a: &Fields, b: &Fields) -> bool {
     let (one, other) = (a.title(), b.title());
     if one.len() != other.len() {

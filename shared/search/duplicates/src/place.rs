@@ -12,7 +12,8 @@ const MAX_LETTERS: usize = 200;
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
-/// The first page as letters and a number without leading zeros, such as `a295` or `e43268`. Empty if there is none.
+/// Returns the first page as letters and a number without leading zeros, such as `a295` or `e43268`. The result is
+/// empty without a first page.
 ///
 /// `21-Aug` is a spreadsheet's misinterpretation of 8-21 or 21-8, and is ignored.
 pub(crate) fn first_page(pages: &str) -> String {
@@ -133,7 +134,8 @@ pub(crate) fn issns(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// Extracts a DOI in lower case, without prefix, encoding and any text after it. Empty if there is none.
+/// Extracts a DOI in lower case, without prefix, encoding and any text after it. The result is empty if the text
+/// contains no DOI.
 pub(crate) fn doi(text: &str) -> String {
     let decoded = percent_decode_str(text).decode_utf8_lossy().to_lowercase();
     let from = decoded.match_indices("10.").find_map(|(at, _)| {
@@ -236,7 +238,7 @@ pub(crate) fn is_meeting_abstract(reference: &Reference, page: &str) -> bool {
         || conference(&of(&reference.journal)).is_some()
 }
 
-/// Extracts a PubMed identifier or another number. Empty if there is none.
+/// Extracts a PubMed identifier or another number. The result is empty if the text contains no number.
 pub(crate) fn number(text: &str) -> String {
     // Most values consist of digits only, which need no normalization.
     if text.bytes().all(|byte| byte.is_ascii_digit()) {

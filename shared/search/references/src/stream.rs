@@ -107,7 +107,7 @@ struct FileContext {
 enum Pause {
     /// A text that describes the records after it, and the number of bytes to consume.
     Header { row: Range<usize>, consumed: usize },
-    /// Another part after the consumed bytes. With `is_cut` the document before it lacks its end.
+    /// Another part after the consumed bytes. If `is_cut` is set, the document before this part lacks its end.
     Part { kind: PartKind, consumed: usize, is_cut: bool },
 }
 

@@ -157,7 +157,7 @@ impl AfterRestore {
 
     /// Compares the studies of all decisions of a project again, records the operator in the audit log, and returns the
     /// number of studies. The restored database may have a decision without its marks, because the command to compare
-    /// was handled later. It is safe to repeat.
+    /// was handled later. The call is safe to repeat.
     ///
     /// # Errors
     /// Returns an error if a store or queue is unavailable; the call has to be repeated.
@@ -224,7 +224,7 @@ impl AfterRestore {
         }
     }
 
-    /// Lets the time for uploads end now, so that the bucket is scanned, even if a scan is pending.
+    /// Ends the time for uploads now. The bucket is therefore scanned, even if another scan is pending.
     async fn scan_bucket(&self, search: SearchId, timeout_id: TimeoutId) -> Result<RestoreOutcome, Error> {
         let timeout = UploadTimeout { timeout_id, repeats_scan: true };
         self.send(search, [SearchEvent::UploadTimeout(timeout)]).await?;

@@ -28,9 +28,9 @@ enum Origin {
 /// A record that takes the most complete value of each field from a study and its duplicates. The result depends only
 /// on the order in which they are added, the study itself first.
 ///
-/// - Of texts it takes the longest one. A title in capitals is replaced by a title that is not in capitals.
-/// - Of authors and keywords it takes the list with the most entries; of lists with equally many entries, the list with
-///   the longest names.
+/// - It takes the longest of the texts. A title in capitals is replaced by a title that is not in capitals.
+/// - It takes the list of authors and the list of keywords with the most entries. If lists have equally many entries, it
+///   takes the list with the longest names.
 /// - It takes other values, such as the DOI, from the first study that has them. Year and date agree, and so do both
 ///   forms of the pages.
 /// - It has all registration numbers of trials, and the tags without a field that the study itself does not have.

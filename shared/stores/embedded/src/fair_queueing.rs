@@ -25,7 +25,7 @@ pub(crate) struct Group<'a> {
     pub(crate) partition: Option<&'a str>,
 }
 
-/// A message that may be received, or will be.
+/// A message that can be received now or later.
 pub(crate) struct PendingAck {
     pub(crate) seq: i64,
     pub(crate) body: String,

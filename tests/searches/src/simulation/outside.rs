@@ -52,9 +52,9 @@ pub enum Quality {
     Long,
     /// A file in which some records can be read, and more cannot.
     HalfReadable,
-    /// No readable content.
+    /// A file without readable content.
     Bad,
-    /// Every attempt to read it fails.
+    /// A file that every attempt fails to read.
     Unreadable,
 }
 

@@ -509,7 +509,7 @@ impl CompareStudies for Own {
 
 #[async_trait]
 impl ReadStudies for Own {
-    /// A reviewer reads one study. Exports find none, because their content is not checked.
+    /// Returns the study that a reviewer reads. Exports receive no studies, because their content is not checked.
     async fn select(&self, search: SearchId, file: FileId, of: Selection) -> Result<Vec<Study>, StoreError> {
         let records: Vec<u64> = self.0.with(|scene| {
             let known = scene.studies.get(&FileRef::new(search, file)).filter(|_| of.limit == 1);

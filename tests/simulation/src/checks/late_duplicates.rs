@@ -18,8 +18,8 @@ use crate::world::World;
 /// A day in milliseconds.
 const DAY_MS: u64 = 86_400_000;
 
-/// The delay of duplicates after the end: none, until the documents have expired, or until the ledger items have.
-/// Optimistic mode guarantees nothing after a document has expired.
+/// Returns the delays of duplicates after the end: no delay, until the documents have expired, and until the ledger
+/// items have expired. Optimistic mode guarantees nothing after a document has expired.
 pub(crate) fn ages(mode: Mode) -> &'static [u64] {
     match mode {
         Mode::Ledger => &[0, 8 * DAY_MS, 40 * DAY_MS],

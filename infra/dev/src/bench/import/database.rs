@@ -100,7 +100,7 @@ async fn measure(config: &Config, mongo: &Arc<Mongo>, studies: u64) -> anyhow::R
         let (count, began) = (batch.len(), Instant::now());
         mongo.store(&held, batch, vec![]).await?;
         storing += began.elapsed();
-        // Alternate, so that disturbances affect both measurements.
+        // Both measurements alternate, so that disturbances affect both of them.
         inserting += bare.insert(stored, count).await?;
         stored += count as u64;
     }

@@ -146,7 +146,7 @@ fn row(
     let file = |records| kind.pieces(records, PUSH_BYTES).collect::<String>().into_bytes();
     let (small, large) = (file(few), file(many));
     let [mut short, mut long, mut alone, mut on_all, mut apart] = [f64::MAX; 5];
-    // Alternate, so that disturbances affect all measurements.
+    // The measurements alternate, so that disturbances affect all of them.
     for _ in 0..RUNS {
         short = short.min(seconds_of_one_core(&small, few)?);
         long = long.min(seconds_of_one_core(&large, many)?);

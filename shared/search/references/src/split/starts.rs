@@ -221,7 +221,7 @@ pub(super) fn in_page(line: &[u8]) -> Option<Start> {
     Some(Start { at, kind: PartKind::Read(Format::Ris) })
 }
 
-/// The RIS of a web page that begins with this line.
+/// Returns the start of RIS text in a web page, if the text begins with this line.
 pub(super) fn page_line(line: &[u8]) -> Option<Start> {
     is_known_type(line, true).then_some(Start { at: 0, kind: PartKind::Read(Format::Ris) })
 }

@@ -312,7 +312,7 @@ impl SearchService {
     }
 
     /// Refuses files that an unrecorded repair reads. This happens if the database was restored to a time before the
-    /// repair and the announcement of the repair was in a queue. Name and size identify a file.
+    /// repair and the announcement of the repair was in a queue. A file is identified by its name and size.
     async fn refuse_files_of_unrecorded_repairs(
         &self,
         job: &Job,

@@ -171,8 +171,8 @@ pub(crate) fn release(release: &Release) -> Update {
         .touching(release.now, expires_at.unwrap_or(release.now))
 }
 
-/// A grant to an item that is absent, or has not expired and expires earlier than after this grant. It does not affect
-/// the attempt that holds the lease.
+/// Builds a grant that creates an absent item, or extends an item that has not expired. The grant moves the item's
+/// expiry to a later time. It does not affect the attempt that holds the lease.
 ///
 /// The client repeats a request that was not answered in time. The first request, or a claim of the partition, has made
 /// the item last at least as long, so a copy that arrives later is refused and never restores a used token.

@@ -180,7 +180,7 @@ const MARK: &str =
       revision = excluded.revision
     WHERE mark.revision <= excluded.revision";
 
-/// The tier of a study that repeats none.
+/// The tier of a study that repeats no other study.
 const NONE: u8 = 0;
 
 /// A tier as a number, the surest last.

@@ -53,7 +53,7 @@ pub(crate) mod study {
     pub(crate) const DUPLICATE: &str = "Duplicate";
     /// Id of the study that a duplicate repeats.
     pub(crate) const ORIGINAL: &str = "Duplicate.of";
-    /// Keys that a study may share with others, as signed numbers. Absent in studies of earlier versions.
+    /// Keys that a study may share with others, as signed numbers. Studies of earlier versions lack this field.
     pub(crate) const KEYS: &str = "Keys";
 }
 

@@ -28,7 +28,7 @@ use crate::value::{Key, count_field, int, serde_field, to_bson, uuid_field};
 
 const ID: &str = "_id";
 const LINE: &str = "Line";
-/// Position of the record in its file. Absent in studies of earlier versions.
+/// Position of the record in its file. Studies of earlier versions lack this field.
 const BYTES: &str = "Bytes";
 const QUARANTINE: &str = "Quarantine";
 
