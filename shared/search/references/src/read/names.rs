@@ -16,7 +16,9 @@ pub(super) use cells::{separator, split_cell};
 pub(super) use groups::{is_group, is_organisation};
 pub(super) use lists::{split_decoded, without_others};
 pub(super) use one::{family_first, joined, one, with_suffix, without_address};
-pub(super) use shapes::{are_initials, is_ideographic, is_natural, is_short, is_suffix, is_without_alphabet};
+pub(super) use shapes::{
+    are_initials, begins_with_particle, is_ideographic, is_natural, is_short, is_suffix, is_without_alphabet,
+};
 
 #[cfg(test)]
 mod tests {
@@ -85,6 +87,18 @@ mod tests {
             ("Vollen F.X. and Vonto P. and Hell D.", &["Vollen, F.X.", "Vonto, P.", "Hell, D."]),
             ("Roe, Ann and Doe, Bob C.", &["Roe, Ann", "Doe, Bob C."]),
             ("Roe, Ann & Doe, Bob", &["Roe, Ann", "Doe, Bob"]),
+            ("Van Houten, Mary Beth and John Doe", &["Van Houten, Mary Beth", "John Doe"]),
+            ("De la Cruz, Mary Beth, & John Doe", &["De la Cruz, Mary Beth", "John Doe"]),
+            ("Van Houten, Mary B. Beth", &["Van Houten, Mary B. Beth"]),
+            (
+                "García Pérez, Ana María and Roe, Ann and John Doe",
+                &["García Pérez, Ana María", "Roe, Ann", "John Doe"],
+            ),
+            (
+                "García Pérez, Ana María and Roe Doe, Bob J. Kay and John Doe",
+                &["García Pérez, Ana María", "Roe Doe, Bob J. Kay", "John Doe"],
+            ),
+            ("Ann Roe, Van Johnson and Kay Farm", &["Ann Roe", "Van Johnson", "Kay Farm"]),
             (
                 "Kate R. Lyberg, Emily S. Bond, Kay J. Farm",
                 &["Kate R. Lyberg", "Emily S. Bond", "Kay J. Farm"],

@@ -120,7 +120,9 @@ fn at_commas(names: Vec<&str>) -> (Vec<&str>, bool) {
     let are_short = (parts.len() > 2 || are_two || others.iter().any(|name| !are_others(name)))
         && parts.iter().all(|part| is_short(part))
         && others.iter().all(|name| is_short(name) || are_others(name));
+    let is_family_first = matches!(parts[..], [family, _] if names::begins_with_particle(family));
     let are_natural = others.len() == 1
+        && !is_family_first
         && others.iter().all(|name| is_plain(name) && names::is_natural(name))
         && parts.iter().all(|part| names::is_natural(part));
     if !are_short && !are_natural {
@@ -450,6 +452,7 @@ mod tests {
             ("Ann T. Roe,Bob Doe,Kay Poe", &["Roe, Ann T.", "Doe, Bob", "Poe, Kay"]),
             ("Ann Roe, Bob Doe, Kay Poe and Jo Farm", &["Roe, Ann", "Doe, Bob", "Poe, Kay", "Farm, Jo"]),
             ("Roe, A., Doe, B., Poe, C.", &["Roe, A.", "Doe, B.", "Poe, C."]),
+            ("Van Houten, Mary Beth and John Doe", &["Van Houten, Mary Beth", "Doe, John"]),
             ("Roe, AB, Doe, C, and Poe, D", &["Roe, AB", "Doe, C", "Poe, D"]),
             ("Roe, A.-M., van der Doe, B. C. and others", &["Roe, A.-M.", "van der Doe, B. C."]),
             ("Roe, A, and Doe, B", &["Roe, A", "Doe, B"]),

@@ -10,7 +10,7 @@ use super::{
     groups::{is_organisation, people_and_groups},
     one::{initials_first, joined, one},
     scripts::{without_blanks, without_case},
-    shapes::{PARTICLES, are_initials, is_natural, is_short_form, is_suffix, is_word},
+    shapes::{PARTICLES, are_initials, begins_with_particle, is_natural, is_short_form, is_suffix, is_word},
 };
 use crate::work::spend;
 
@@ -83,6 +83,7 @@ pub(super) fn several(value: &str, is_marked: bool) -> Vec<String> {
     let in_natural_order = pieces.len() > 1 && pieces.last().is_some_and(|name| is_natural(name.trim()));
     let order = match (pieces.len(), in_natural_order) {
         (1, _) => Order::Alone,
+        _ if are_inverted(&pieces) => Order::Inverted,
         (_, true) => Order::Natural,
         _ => Order::Unknown,
     };
@@ -174,6 +175,8 @@ enum Order {
     Alone,
     /// A name in natural order follows after "and".
     Natural,
+    /// "And" separates all names, and a comma the parts of a name.
+    Inverted,
     /// Another name follows or precedes.
     Unknown,
 }
@@ -215,6 +218,9 @@ fn list(piece: &str, order: Order) -> Option<Vec<String>> {
         names if names.len() > 1 && names.iter().all(|name| initials_first(name).is_some()) => {
             Some(names.iter().filter_map(|name| initials_first(name)).collect())
         }
+        [family, _] if order == Order::Inverted || begins_with_particle(family) => {
+            Some(one(piece).into_iter().collect())
+        }
         names
             if names.iter().all(|name| is_natural(name))
                 && (names.len() > 2
@@ -249,6 +255,15 @@ fn list(piece: &str, order: Order) -> Option<Vec<String>> {
         [_, _] => Some(one(piece).into_iter().collect()),
         _ => None,
     }
+}
+
+/// Returns `true` for "Roe Doe, Mary Beth" and "Poe, Ann" on both sides of "and": a list in natural order has commas only
+/// before its last "and".
+fn are_inverted(pieces: &[&str]) -> bool {
+    let commas = |piece: &str| memchr_iter(b',', piece.as_bytes()).count();
+    let names =
+        || pieces.iter().map(|piece| piece.trim_end_matches([',', ' '])).filter(|name| name.contains(','));
+    names().all(|name| commas(name) == 1) && (names().count() > 1 || names().any(is_inverted))
 }
 
 /// Joins suffixes to the names before them.

@@ -10,6 +10,11 @@ pub(super) const PARTICLES: [&str; 20] = [
     "van", "von", "der", "den", "de", "la", "le", "di", "da", "del", "della", "el", "al", "bin", "ten",
     "ter", "dos", "du", "y", "e",
 ];
+/// Particles with which a family name may begin in capitals. Others, such as `Al` and `Bin`, are also given names.
+const FAMILY_STARTS: [&str; 18] = [
+    "Van", "Von", "Der", "Den", "De", "La", "Le", "Di", "Da", "Del", "El", "Ten", "Ter", "Dos", "Du", "St",
+    "St.", "Mc",
+];
 /// The maximum number of words in the name of a person.
 pub(super) const MAX_WORDS: usize = 6;
 
@@ -50,6 +55,12 @@ pub(crate) fn is_natural(name: &str) -> bool {
         && last.chars().any(char::is_lowercase)
         && !are_initials(last)
         && !is_suffix(last)
+}
+
+/// Returns `true` for a family name that begins with a particle: `Van Houten`, `De la Cruz`.
+pub(crate) fn begins_with_particle(name: &str) -> bool {
+    let first = name.split_once(' ').map(|(first, _)| first);
+    first.is_some_and(|first| FAMILY_STARTS.contains(&first) || PARTICLES.contains(&first))
 }
 
 /// Returns `true` for a single capitalized word.
