@@ -8,7 +8,7 @@ use crate::{
     encoding::decode_cut,
     outcome::{EXCERPT_CHARS, SkippedText},
     position::Position,
-    split::{eu_ctr, numbered, wos},
+    split::{eu_ctr, numbered, ris, wos},
 };
 
 /// The number of bytes of a line that are kept for display: the maximum size of the characters of an excerpt.
@@ -120,7 +120,7 @@ fn is_expected(line: &str, format: Format) -> bool {
         // Cochrane writes these lines above RIS.
         Format::Ris => {
             numbered::is_cochrane(line.as_bytes())
-                || ["Provider:", "Content:", "Database:"].iter().any(|start| line.starts_with(start))
+                || ris::PREAMBLES.iter().any(|start| line.starts_with(start))
         }
         Format::EuCtrText => eu_ctr::is_around(line),
         _ => false,

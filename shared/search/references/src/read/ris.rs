@@ -9,11 +9,18 @@ use super::{
     identifiers, labels, resolve,
 };
 use crate::{
-    split::ris::{
-        NO_BREAK_SPACE, Separator, element, is_blank, line_elements, loose_tag, tag, tag_before, type_code,
+    split::{
+        lines,
+        ris::{
+            NO_BREAK_SPACE, Separator, element, is_blank, line_elements, loose_tag, tag, tag_before,
+            tag_behind_end, type_code,
+        },
     },
     work::spend,
 };
+
+/// The name of text before the first tag.
+const TEXT: &str = "text";
 
 /// The tags and their fields. Some exports write `VO` for `VL`.
 pub(super) const RULES: &[Rule] = &[
@@ -139,9 +146,11 @@ pub(super) fn read(text: &str) -> Draft<'_> {
     read_tagged(text, |line| field_tag(line.as_bytes()))
 }
 
-/// The tag of a line, and the offset of its value. `ER` with a value is text: `ER - estrogen receptor`.
+/// The tag of a line, and the offset of its value. `ER` with a value is text: `ER - estrogen receptor`. The tag of another
+/// record may follow it.
 fn field_tag(line: &[u8]) -> Option<([u8; 2], usize)> {
-    tag(line).filter(|(name, value)| name != b"ER" || is_blank(&line[*value..]))
+    let (name, value) = tag(line)?;
+    if &name != b"ER" || is_blank(&line[value..]) { Some((name, value)) } else { tag_behind_end(line) }
 }
 
 /// Reads a record with other blanks and dashes. Its first line shows whether tags end in a dash or a colon.
@@ -160,7 +169,13 @@ fn read_tagged<'a>(text: &'a str, label: labels::Label<'a, [u8; 2]>) -> Draft<'a
     let mut draft = Draft::default();
     let (mut short, mut is_pubmed) = (None, false);
     let (mut code, mut is_ovid) = (None, false);
-    for (name, value) in labels::values(without_end(text), label) {
+    let (text, end) = without_end(text);
+    for (name, value) in [(TEXT, leading_text(text, label)), ("ER", end)] {
+        if value.contains(char::is_alphanumeric) && !value.trim_start().starts_with('<') {
+            draft.extra.push(name, &entities::decode(value));
+        }
+    }
+    for (name, value) in labels::values(text, label) {
         match &name {
             b"C2" | b"C5" if identifiers::running_number(value) => short = short.or(Some((name, value))),
             b"DB" | b"DP" => {
@@ -198,21 +213,32 @@ fn is_journal_code(value: &str) -> bool {
     }
 }
 
-/// Removes the last line if it is `ER` without its dash, or with text, and the number of the next record after it. The
-/// line may also be a keyword or another text, so it ends a record only if nothing else follows.
-fn without_end(text: &str) -> &str {
+/// The text before the first tag.
+fn leading_text<'a>(text: &'a str, label: labels::Label<'a, [u8; 2]>) -> &'a str {
+    let first = lines::spans(text).find(|line| label(&text[line.clone()]).is_some());
+    first.map_or("", |line| &text[..line.start])
+}
+
+/// Splits off the last line if it is `ER` without its dash, or with text, and the number of the next record after it. The
+/// line may also be a keyword or another text, so it ends a record only if nothing else follows. Returns the text before
+/// it, and its own.
+fn without_end(text: &str) -> (&str, &str) {
     let mut end = text.len();
     for line in text.rsplit(['\n', '\r']) {
         let start = end - line.len();
         match line.trim().trim_end_matches(['-', '–', '—', ' ']) {
-            "ER" => return &text[..start],
+            "ER" => return (&text[..start], ""),
             number if number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') => {}
-            _ if matches!(tag(line.as_bytes()), Some((name, _)) if &name == b"ER") => return &text[..start],
-            _ => return text,
+            _ => match tag(line.as_bytes()) {
+                Some((name, value)) if &name == b"ER" && tag_behind_end(line.as_bytes()).is_none() => {
+                    return (&text[..start], &line[value..]);
+                }
+                _ => return (text, ""),
+            },
         }
         end = start.saturating_sub(1);
     }
-    text
+    (text, "")
 }
 
 /// Adds a value. Under tags that apply to many lines, each line is a value. Elsewhere a line without a tag continues

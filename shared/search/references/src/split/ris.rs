@@ -4,12 +4,14 @@
 //! text ends it only if a blank line or `TY  -` follows: abstracts explain `ER - estrogen receptor`. Fields between
 //! `ER  -` and a blank line belong to the record, unless a title or author is among them. Other text between records,
 //! such as the `1.` of Ovid or the preamble of Cochrane, is skipped. Lines with a title, author, DOI or abstract there
-//! are a record whose `TY` is missing, because skipping them would lose a study.
+//! are a record whose `TY` is missing, because skipping them would lose a study. It includes the lines directly before
+//! them, and it may follow `ER` on the same line, or after text: `ER  - 2`.
 //!
 //! On a web page, elements such as `<br>` take the place of line breaks.
 
 use super::{
     lines::{self, LineElements, MARK_LENGTH, unmarked},
+    numbered::is_cochrane,
     tagged::{LineRole, LineRules, OpenRecord, TaggedSplitter},
 };
 
@@ -194,17 +196,41 @@ pub(crate) fn is_blank(mut value: &[u8]) -> bool {
     }
 }
 
+/// The tag that follows `ER` on its line, and the offset of its value: `ER  - TI  - a title`.
+pub(crate) fn tag_behind_end(line: &[u8]) -> Option<([u8; 2], usize)> {
+    let (_, end) = tag(line).filter(|(name, _)| name == b"ER")?;
+    let start = end + usize::from(line.get(end) == Some(&b' '));
+    let is_indented = line.get(start).is_none_or(|byte| !byte.is_ascii_alphabetic());
+    let (name, value) =
+        tag(&line[start..]).filter(|(name, _)| !is_indented && SINGLE_BLANK.contains(&name))?;
+    (!matches!(&name, b"TY" | b"ER")).then_some((name, start + value))
+}
+
+/// The words in which databases name themselves above their records.
+pub(crate) const PREAMBLES: [&str; 3] = ["Provider:", "Content:", "Database:"];
+
+/// Returns `true` for text that belongs to the record whose first line without a type follows.
+fn is_leading_text(line: &[u8]) -> bool {
+    let text = unmarked(line).trim_ascii_start();
+    let is_word = |byte: &u8| byte.is_ascii_alphabetic() || !byte.is_ascii();
+    text.iter().any(is_word)
+        && !text.starts_with(b"<")
+        && !is_cochrane(text)
+        && !PREAMBLES.iter().any(|start| text.starts_with(start.as_bytes()))
+}
+
 fn kind(line: &[u8]) -> LineRole {
     match tag(line) {
         Some((name, _)) if &name == b"TY" => LineRole::Type,
         // A file without a line break at its end may be followed by another one on the same line.
         Some((name, value)) if &name == b"ER" && is_blank(&line[value..]) => LineRole::End,
+        Some((name, _)) if &name == b"ER" && tag_behind_end(line).is_some() => LineRole::EndAndStart,
         Some((name, _)) if &name == b"ER" => LineRole::EndOrText,
         Some((name, _)) if ABSTRACTS.contains(&&name) => LineRole::LateField,
         Some((name, _)) if TITLES.contains(&&name) => LineRole::Title(name[1]),
         Some((name, _)) if UNTYPED_STARTS.contains(&&name) => LineRole::UntypedStart,
-        Some((name, _)) if SINGLE_BLANK.contains(&&name) => LineRole::Field,
-        _ => LineRole::Other,
+        Some(_) => LineRole::Field,
+        None => LineRole::Other,
     }
 }
 
@@ -302,7 +328,11 @@ pub(crate) fn loose_splitter(limit: usize) -> TaggedSplitter {
 
 // Some programs sort the tags, so that `TY` is in the middle of a record, and others repeat it.
 fn begins_next(open: &OpenRecord, kind: LineRole) -> bool {
-    kind == LineRole::Type && (open.blanks > 0 || (open.typed && open.filled))
+    match kind {
+        LineRole::Type => open.blanks > 0 || (open.typed && open.filled),
+        LineRole::EndAndStart => true,
+        _ => false,
+    }
 }
 
 /// Splits RIS files.
@@ -311,6 +341,7 @@ pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
     TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit)
         .with_elements(elements)
         .with_late_fields()
+        .with_leading_text(is_leading_text)
 }
 
 #[cfg(test)]
@@ -386,6 +417,49 @@ mod tests {
             }
         }
         assert_eq!(records(&record("ER  - &nbsp;\u{a0}\nDB  - c\nAU  - d\n")).len(), 2);
+    }
+
+    #[test]
+    fn record_without_type_line_follows_end_with_text() {
+        let first = "TY  - A\nTI  - a\nAB  - b";
+        for (end, next) in [
+            ("ER  - 2\n", "TI  - b\nAU  - Roe\nER  -"),
+            ("ER  - c\n", "AU  - Roe\nTI  - b\nER  -"),
+            ("ER  - c\nd\n", "ID  - 1\nJO  - J\nTI  - b\nER  -"),
+            ("", "ER  - TI  - b\nAU  - Roe\nER  -"),
+            ("", "ER  - AU  - Roe\nTI  - b\nER  -"),
+            ("", "ER - JO - J\nTI  - b\nER  -"),
+        ] {
+            let text = format!("{first}\n{end}{next}\n\nTY  - C\nTI  - c\n");
+            let before = format!("{first}\n{end}");
+            assert_eq!(records(&text), [before.trim_end(), next, "TY  - C\nTI  - c"], "{text}");
+        }
+        // An explanation in the abstract.
+        let text = format!("{first}\nER - estrogen\nKW  - d\nAU  - Roe\nT2  - J\nER  -");
+        assert_eq!(records(&text), [text]);
+    }
+
+    #[test]
+    fn text_and_unknown_tags_before_record_without_type_line_belong_to_it() {
+        let first = "TY  - A\nTI  - a\nER  -";
+        for next in [
+            "YR  - 2020\nXX  - 1\nTI  - b\nER  -",
+            "JOUR\nA title\nAU  - Roe\nER  -",
+            "  - JOUR\nTI  - b\nER  -",
+            "2. A title\nJO  - J\nAU  - Roe\nER  -",
+        ] {
+            for gap in ["\n", "\n\n", "\n\n2.\n", "\nnote\n\n"] {
+                let text = format!("{first}{gap}{next}\n\nTY  - C\nTI  - c\n");
+                assert_eq!(records(&text), [first, next, "TY  - C\nTI  - c"], "{text}");
+            }
+        }
+        for text in ["note\n", "note\nTY  - C\nTI  - c\n", "note\n\nTI  - c\n", "note\nDB  - b\n\nTI  - c\n"]
+        {
+            assert!(
+                records(&format!("{first}\n{text}")).iter().all(|record| !record.contains("note")),
+                "{text}"
+            );
+        }
     }
 
     #[test]

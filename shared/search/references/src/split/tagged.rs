@@ -20,6 +20,8 @@ pub(crate) enum LineRole {
     End,
     /// Ends the record like [`LineRole::End`] if a blank line or the next record follows. Otherwise it is text.
     EndOrText,
+    /// Ends the record before it, and begins another one whose first line is missing.
+    EndAndStart,
     /// Begins a record if none is open: its first line is missing.
     UntypedStart,
     /// Like [`LineRole::UntypedStart`]. Every record should have exactly one such line with this last byte of its tag.
@@ -71,12 +73,21 @@ pub(crate) struct TaggedSplitter {
     has_similar_text: bool,
     /// `true` if fields may follow the end of a record.
     has_late_fields: bool,
+    /// Recognizes text that belongs to the record without a type line that follows it.
+    is_leading_text: Option<fn(&[u8]) -> bool>,
+    /// The beginning of such text, while no record is open.
+    leading: Option<usize>,
 }
+
+/// The maximum number of bytes of such text.
+const MAX_LEADING: usize = 1024;
 
 /// A record whose end has not been found.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OpenRecord {
     start: usize,
+    /// The beginning of the line that opened it, behind its leading text.
+    opened: usize,
     /// The end of its last text so far.
     last: usize,
     /// The role of its first line.
@@ -99,6 +110,8 @@ pub(crate) struct OpenRecord {
     pub(crate) is_spaced: bool,
     /// `true` if its last line has the role [`LineRole::EndOrText`].
     may_end: bool,
+    /// `true` if only such a line and text are behind its last line with a tag.
+    is_behind_end: bool,
     /// The end of the record, if fields follow that may belong to it.
     ended: Option<Gap>,
 }
@@ -112,9 +125,10 @@ struct Gap {
 }
 
 impl OpenRecord {
-    fn new(start: usize, began: LineRole) -> Self {
+    fn new(start: usize, opened: usize, began: LineRole) -> Self {
         Self {
             start,
+            opened,
             last: start,
             began,
             typed: false,
@@ -126,13 +140,14 @@ impl OpenRecord {
             blanks: 0,
             is_spaced: false,
             may_end: false,
+            is_behind_end: false,
             ended: None,
         }
     }
 
     /// The gap before the lines to which the line at `at` belongs, if they may be those of another record.
     fn gap_before(&self, at: usize, kind: LineRole) -> Option<Gap> {
-        if self.blanks <= usize::from(self.is_spaced) {
+        if self.blanks <= usize::from(self.is_spaced) && !self.is_behind_end {
             return self.gap;
         }
         let gap = Gap { before: self.last, after: at };
@@ -157,8 +172,9 @@ impl OpenRecord {
             self.blanks += 1;
             return;
         };
-        self.may_end = kind == LineRole::EndOrText;
         self.gap = self.gap_before(at, kind);
+        self.may_end = kind == LineRole::EndOrText;
+        self.is_behind_end = self.may_end || (self.is_behind_end && kind == LineRole::Other);
         self.typed |= kind == LineRole::Type;
         self.filled |= !matches!(kind, LineRole::Type | LineRole::Rule);
         self.fields += usize::from(!matches!(kind, LineRole::Rule | LineRole::EndOrText | LineRole::Other));
@@ -191,6 +207,8 @@ impl TaggedSplitter {
             open: None,
             has_similar_text: false,
             has_late_fields: false,
+            is_leading_text: None,
+            leading: None,
         }
     }
 
@@ -198,6 +216,11 @@ impl TaggedSplitter {
     /// shows that they are another record.
     pub(crate) fn with_late_fields(self) -> Self {
         Self { has_late_fields: true, ..self }
+    }
+
+    /// Adds text directly before a record without a type line to it.
+    pub(crate) fn with_leading_text(self, is_leading_text: fn(&[u8]) -> bool) -> Self {
+        Self { is_leading_text: Some(is_leading_text), ..self }
     }
 
     /// Configures the splitter to end lines at these markup elements too.
@@ -214,10 +237,18 @@ impl TaggedSplitter {
         Step::Found { record: open.start..open.last, consumed, fault: None }
     }
 
+    /// Skips text up to `consumed`.
+    fn skip(&mut self, consumed: usize) -> Step {
+        self.leading = None;
+        self.lines.advance(0);
+        Step::Skip { consumed }
+    }
+
     /// Handles a tail in which nothing more can be found.
     fn rest(&mut self, tail: &[u8], end: bool) -> Step {
         match self.open {
             Some(open) if end => self.found(open, tail.len()),
+            None if end && self.leading.is_some() => self.skip(tail.len()),
             _ => Step::More,
         }
     }
@@ -232,6 +263,11 @@ impl TaggedSplitter {
         is_known.then(|| (self.rules.kind)(&after[..after.len().min(self.rules.prefix)]).is_late())
     }
 
+    /// Returns `true` if this line between records may belong to the next one.
+    fn leads(&self, text: &[u8], start: usize, next: usize) -> bool {
+        self.is_leading_text.is_some_and(|is_leading| next - start <= MAX_LEADING && is_leading(text))
+    }
+
     fn is_similar_text(&self) -> bool {
         self.has_similar_text && self.open.is_some_and(|open| open.blanks > 0)
     }
@@ -241,7 +277,7 @@ impl TaggedSplitter {
         let at = self.lines.at;
         match &self.open {
             // The line that opened the record, which is checked again because it is complete now.
-            Some(open) if open.start == at => None,
+            Some(open) if open.opened == at => None,
             Some(open) if open.ended.is_some() && !kind.is_late() => {
                 open.ended.filter(|_| !matches!(kind, LineRole::EndOrText | LineRole::Other))
             }
@@ -273,7 +309,10 @@ impl Splitter for TaggedSplitter {
                 if let Some(open) = self.open {
                     return self.found(OpenRecord { last: gap.before, ..open }, gap.after);
                 }
-                self.open = Some(OpenRecord::new(at, kind));
+                match self.leading.take() {
+                    Some(_) if kind == LineRole::Type => return self.skip(at),
+                    leading => self.open = Some(OpenRecord::new(leading.unwrap_or(at), at, kind)),
+                }
             }
             let start = self.open.map_or(at, |open| open.start);
             if over_limit(tail, start..text.end, self.limit) {
@@ -293,8 +332,12 @@ impl Splitter for TaggedSplitter {
                 Some(open) if !is_followed && open.is_ended(kind) => return self.found(open, line.next),
                 Some(_) => self.lines.advance(line.next),
                 None => {
-                    self.lines.advance(0);
-                    return Step::Skip { consumed: line.next };
+                    let start = self.leading.unwrap_or(at);
+                    if !self.leads(&tail[line.text.clone()], start, line.next) {
+                        return self.skip(line.next);
+                    }
+                    self.leading = Some(start);
+                    self.lines.advance(line.next);
                 }
             }
         }

@@ -277,6 +277,23 @@ fn typographic_blanks_and_dashes_follow_tags() {
 }
 
 #[test]
+fn text_around_end_of_ris_record_is_kept() {
+    let found = references(
+        "TY  - JOUR\nTI  - a\nER  - estrogen\nAU  - Roe, A\nTI  - b\nER  - \nJOUR\nA title\nYR  - 2020\nTI  - c\nER  - \n\n\
+         TY  - JOUR\nTI  - d\nER  - TI  - e\nAU  - Doe, B\nER  -\n",
+    );
+    let titles: Vec<_> = found.iter().map(|reference| reference.title.as_str()).collect();
+    assert_eq!(titles, ["a", "b", "c", "d", "e"]);
+    assert_eq!(found[0].extra["ER"], ["estrogen"]);
+    assert_eq!((found[1].authors.as_slice(), found[1].extra.is_empty()), (&["Roe, A".to_owned()][..], true));
+    assert_eq!(
+        (found[2].extra["text"].as_slice(), found[2].year),
+        (&["JOUR A title".to_owned()][..], Some(2020))
+    );
+    assert_eq!(found[4].authors, ["Doe, B"]);
+}
+
+#[test]
 fn record_ends_at_end_tag_without_dash() {
     for end in ["ER\n", "ER", "ER-\n\n", "ER\n\n2.\n"] {
         let record = format!("TY  - JOUR\nAU  - Roe, Ann\nTI  - A trial\n{end}");
