@@ -46,7 +46,7 @@ SHAPES = {
     "brackets.ris": (f"{RIS}AB  - ", "((((", f"\n{END}"),
     "title.ris": ("TY  - JOUR\nTI  - ", "((((", f"\n{END}"),
     "conjunctions.ris": (f"{RIS}AU  - ", "A y ", f"\n{END}"),
-    "authors.ris": (RIS, "AU  - x\n", END),
+    "authors.ris": (RIS, "AU  - xy\n", END),
     "records.ris": ("", "TY  - JOUR\nER  - \n", ""),
     "quotes.csv": ("Title,Authors\n", '"a""', '"\n'),
     "authors.csv": ("Item Title,Item DOI,Content Type,Authors\na,10.5555/a,Article,", "a.", "\n"),

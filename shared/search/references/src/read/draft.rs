@@ -85,6 +85,12 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Adds a person with a single character, which may be a part of a name.
+    pub(super) fn letter(&mut self, field: Field, letter: &str) {
+        self.authors.push(letter.to_owned());
+        self.roles.push(field);
+    }
+
     /// The number of people so far.
     pub(super) fn people(&self) -> usize {
         self.authors.len()
@@ -120,6 +126,8 @@ impl<'a> Draft<'a> {
         for value in left.iter().filter(|value| !repeats(&reference, value)) {
             self.extra.push(value.tag, &value.text);
         }
+        let spelled = take_letters(&mut self.authors, &mut self.roles);
+        spelled.iter().for_each(|name| self.extra.push("authors", name));
         reference.authors = authors(self.authors, &self.roles);
         reference.keywords = tidy::unique(by_rank(self.keywords, &self.ranks));
         let (extra, found) = self.extra.into_parts();
@@ -190,6 +198,37 @@ fn repeats(reference: &Reference, value: &Value<'_>) -> bool {
         _ => None,
     };
     known.is_some_and(|known| tidy::trim(&value.text) == known)
+}
+
+/// Removes the letters of names that a program wrote as a person each, and returns those names. Single letters are people
+/// if there are at most two next to each other, in capitals. Punctuation is none.
+fn take_letters(names: &mut Vec<String>, roles: &mut Vec<Field>) -> Vec<String> {
+    /// The number of people in capitals that nearly all names have as letters.
+    const MIN_LETTERS: usize = 3;
+    // Most records have no such names.
+    if !names.iter().any(|name| is_character(name)) {
+        return Vec::new();
+    }
+    let (mut spelled, mut kept) = (Vec::new(), Vec::with_capacity(names.len()));
+    let people: Vec<_> = std::mem::take(names).into_iter().zip(std::mem::take(roles)).collect();
+    for group in people.chunk_by(|(one, _), (other, _)| is_character(one) && is_character(other)) {
+        let letters = || group.iter().flat_map(|(name, _)| name.chars()).filter(|c| c.is_alphabetic());
+        let is_spelled = group.iter().all(|(name, _)| is_character(name))
+            && (letters().count() >= MIN_LETTERS || group.len() > 1 && letters().any(char::is_lowercase));
+        if is_spelled {
+            spelled.push(group.iter().map(|(name, _)| name.as_str()).collect());
+        } else {
+            kept.extend(group.iter().filter(|(name, _)| name.contains(char::is_alphanumeric)).cloned());
+        }
+    }
+    (*names, *roles) = kept.into_iter().unzip();
+    spelled
+}
+
+/// Returns `true` for a single character, unless it may be a whole name.
+fn is_character(name: &str) -> bool {
+    let mut characters = name.chars();
+    characters.next().is_some_and(|c| !names::is_ideographic(c)) && characters.next().is_none()
 }
 
 /// Selects the authors: short forms only if full names are missing, and editors only if authors are missing.

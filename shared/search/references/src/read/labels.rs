@@ -77,6 +77,10 @@ pub(super) fn add_lines<'a>(draft: &mut Draft<'a>, named: FieldName, value: &'a 
     match named.field {
         Field::Author | Field::ShortAuthor | Field::Editor => {
             for line in lines::all(value) {
+                if let Some(letter) = single(line) {
+                    draft.letter(named.field, letter);
+                    continue;
+                }
                 if let Some(list) = list(line) {
                     draft.authors(named.field, list.iter().filter_map(|name| names::one(name)).collect());
                     continue;
@@ -94,6 +98,13 @@ pub(super) fn add_lines<'a>(draft: &mut Draft<'a>, named: FieldName, value: &'a 
         Field::Abstract => draft.add_decoded(named, tidy::on_one_line(value)),
         _ => draft.add(named, value),
     }
+}
+
+/// The only character of a line, unless it is a digit.
+fn single(line: &str) -> Option<&str> {
+    let mut characters = line.trim().chars();
+    let is_letter = characters.next().is_some_and(|c| !c.is_numeric() && !names::is_ideographic(c));
+    (is_letter && characters.next().is_none()).then(|| line.trim())
 }
 
 /// The items of a list in the notation of Python or R, which scripts write.

@@ -10,6 +10,10 @@ fn with(lines: &[&str]) -> Reference {
     references(&text).remove(0)
 }
 
+fn own(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
 fn people(value: &str) -> Vec<String> {
     with(&[&format!("AU  - {value}")]).authors
 }
@@ -274,6 +278,29 @@ fn typographic_blanks_and_dashes_follow_tags() {
         with(&["AB  - We tried", "ER – and more"]).r#abstract.as_deref(),
         Some("We tried ER – and more")
     );
+}
+
+#[test]
+fn letters_of_a_name_on_separate_lines_are_no_people() {
+    let spelled =
+        |tag: &str, name: &str| name.chars().map(|letter| format!("{tag}  - {letter}\n")).collect::<String>();
+    for (lines, names, text) in [
+        (spelled("A1", "Smith,J."), &[][..], Some("Smith,J.")),
+        (spelled("AU", "Li"), &[], Some("Li")),
+        (spelled("AU", "LI J"), &[], Some("LIJ")),
+        (spelled("A2", "Müller"), &[], Some("Müller")),
+        (spelled("AU", "Smith") + "AU  - Roe, Ann\n" + &spelled("AU", "Doe"), &["Roe, Ann"], Some("Smith")),
+        ("AU  - X\nAU  - Roe, Ann\n".to_owned(), &["X", "Roe, Ann"], None),
+        ("AU  - A\nAU  - B\n".to_owned(), &["A", "B"], None),
+        ("AU  - 王\nAU  - 李\nAU  - 张\n".to_owned(), &["王", "李", "张"], None),
+        ("AU  - ,\nAU  - Roe, Ann\nAU  - .\n".to_owned(), &["Roe, Ann"], None),
+    ] {
+        let found = with(&[lines.trim_end()]);
+        let kept = found.extra.get("authors").and_then(|values| values.first());
+        assert_eq!((found.authors.as_slice(), kept.map(String::as_str)), (&own(names)[..], text), "{lines}");
+    }
+    let found = &references("%0 Book\n%T a\n%A S\n%A m\n%A i\n")[0];
+    assert_eq!((found.authors.len(), found.extra["authors"].as_slice()), (0, &["Smi".to_owned()][..]));
 }
 
 #[test]
