@@ -14,7 +14,7 @@ pub(super) type Label<'a, Name> = fn(&'a str) -> Option<(Name, usize)>;
 /// Iterates over the labels of a record and their values. Each value extends to the next line with a label.
 pub(super) fn values<'a, Name: Copy>(
     text: &'a str,
-    label: Label<'a, Name>,
+    mut label: impl FnMut(&'a str) -> Option<(Name, usize)>,
 ) -> impl Iterator<Item = (Name, &'a str)> {
     let text = without_page_end(text.trim_start_matches('\u{feff}'));
     spend(text.len());

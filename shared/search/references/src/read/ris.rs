@@ -175,7 +175,8 @@ fn read_tagged<'a>(text: &'a str, label: labels::Label<'a, [u8; 2]>) -> Draft<'a
             draft.extra.push(name, &entities::decode(value));
         }
     }
-    for (name, value) in labels::values(text, label) {
+    let mut known = KnownTags::default();
+    for (name, value) in labels::values(text, |line| label(line).filter(|(name, _)| known.has(*name))) {
         match &name {
             b"C2" | b"C5" if identifiers::running_number(value) => short = short.or(Some((name, value))),
             b"DB" | b"DP" => {
@@ -198,6 +199,27 @@ fn read_tagged<'a>(text: &'a str, label: labels::Label<'a, [u8; 2]>) -> Draft<'a
         None => {}
     }
     draft
+}
+
+/// The tags so far, by which a `TY` that begins a line of an abstract is recognized. A record has one behind an abstract
+/// only as text, because another record begins there otherwise.
+#[derive(Debug, Default)]
+struct KnownTags {
+    has_type: bool,
+    is_in_abstract: bool,
+}
+
+impl KnownTags {
+    /// Adds a tag, unless it is text.
+    fn has(&mut self, name: [u8; 2]) -> bool {
+        let is_type = &name == b"TY";
+        if is_type && self.has_type && self.is_in_abstract {
+            return false;
+        }
+        self.has_type |= is_type;
+        self.is_in_abstract = matches!(&name, b"AB" | b"N2");
+        true
+    }
 }
 
 /// Returns `true` for the codes of the NLM for a journal, which Ovid writes in place of an issue: `abc, 7805975`.

@@ -7,13 +7,16 @@
 //! are a record whose `TY` is missing, because skipping them would lose a study. It includes the lines directly before
 //! them, and it may follow `ER` on the same line, or after text: `ER  - 2`.
 //!
+//! A line with `TY` directly behind an abstract may be a part of it: `TY  - of the disease is important`.
+//!
 //! On a web page, elements such as `<br>` take the place of line breaks.
 
 use super::{
     lines::{self, LineElements, MARK_LENGTH, unmarked},
     numbered::is_cochrane,
-    tagged::{LineRole, LineRules, OpenRecord, TaggedSplitter},
+    tagged::{LineRole, LineRules, OpenRecord, TaggedSplitter, TypeInText},
 };
+use crate::read::RIS_KINDS;
 
 /// The maximum number of blanks before a tag. A line with more blanks is indented text.
 const MAX_INDENT: usize = 16;
@@ -219,6 +222,52 @@ fn is_leading_text(line: &[u8]) -> bool {
         && !PREAMBLES.iter().any(|start| text.starts_with(start.as_bytes()))
 }
 
+/// Words with which a sentence continues, but no name of a type begins.
+const CONTINUING: [&str; 20] = [
+    "of", "is", "are", "was", "were", "and", "or", "in", "on", "the", "for", "to", "with", "that", "which",
+    "by", "as", "at", "from", "has",
+];
+/// The number of bytes that determine whether a line with `TY` is text.
+const TYPE_WINDOW: usize = 256;
+
+/// Returns `true` if a line with `TY` inside of an abstract is text: its value is part of a sentence, or the next line
+/// continues one. The text begins with the line, and has at most [`TYPE_WINDOW`] bytes.
+fn is_text_with_type(text: &[u8]) -> bool {
+    let Some((_, start)) = tag(text) else { return false };
+    let rest = &text[start..];
+    let Some(stop) = memchr::memchr3(b'\n', b'\r', b'<', rest) else {
+        return text.len() == TYPE_WINDOW || is_sentence(rest);
+    };
+    let next = rest[stop..].strip_prefix(b"\r").unwrap_or(&rest[stop..]);
+    let next = next.strip_prefix(b"\n").unwrap_or(next);
+    let continues = |next: &[u8]| {
+        let first = String::from_utf8_lossy(&next[..next.len().min(4)]).chars().next();
+        first.is_some_and(char::is_lowercase)
+    };
+    is_sentence(&rest[..stop])
+        || (rest[stop] != b'<' && tag(next).is_none() && continues(next.trim_ascii_start()))
+}
+
+/// Returns `true` for a value that is a part of a sentence, and no name or code of a type.
+fn is_sentence(value: &[u8]) -> bool {
+    /// The maximum number of words in the name of a type.
+    const MAX_WORDS: usize = 8;
+    let value = String::from_utf8_lossy(value);
+    let value = value.trim();
+    let is_known = |known: &str| known.eq_ignore_ascii_case(value);
+    if RIS_KINDS.iter().any(|(code, kind)| is_known(code) || is_known(kind)) {
+        return false;
+    }
+    let words: Vec<&str> = value.split_whitespace().take(MAX_WORDS + 1).collect();
+    let [first, second, _, ..] = words[..] else { return false };
+    let is_code = RIS_KINDS.iter().any(|(code, _)| *code == first);
+    CONTINUING.contains(&first)
+        || (words.len() > 3 && first.starts_with(char::is_lowercase))
+        || (is_code && second.starts_with(char::is_lowercase))
+        || value.ends_with('.')
+        || words.len() > MAX_WORDS
+}
+
 fn kind(line: &[u8]) -> LineRole {
     match tag(line) {
         Some((name, _)) if &name == b"TY" => LineRole::Type,
@@ -342,6 +391,7 @@ pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
         .with_elements(elements)
         .with_late_fields()
         .with_leading_text(is_leading_text)
+        .with_types_in_text(TypeInText { is_text: is_text_with_type, window: TYPE_WINDOW })
 }
 
 #[cfg(test)]
@@ -417,6 +467,38 @@ mod tests {
             }
         }
         assert_eq!(records(&record("ER  - &nbsp;\u{a0}\nDB  - c\nAU  - d\n")).len(), 2);
+    }
+
+    #[test]
+    fn type_line_in_an_abstract_is_text() {
+        for text in [
+            "TY  - of the disease is important\nand continues\nKW  - x",
+            "TY  - is a code\nKW  - x",
+            "TY  - JOUR is a tag of RIS\nKW  - x",
+            "TY  - JOUR\nand continues",
+            "TY  - Diseases of the liver are important.\nAD  - x",
+            "TY  - jour\r\n  élan of another line",
+        ] {
+            for front in ["AB  - b", "N2  - b\nc d", "AB  - b\nER - estrogen"] {
+                let text = format!("TY  - A\nTI  - a\n{front}\n{text}\nER  -");
+                assert_eq!(
+                    records(&format!("{text}\n\nTY  - B\nTI  - c\n")),
+                    [text.trim_end(), "TY  - B\nTI  - c"]
+                );
+            }
+        }
+        for (front, next) in [
+            ("AB  - b", "TY  - JOUR\nTI  - c"),
+            ("AB  - b", "TY  - Journal Article\nTI  - c"),
+            ("AB  - b", "TY  - Article in Press\nTI  - c"),
+            ("AB  - b", "TY  - unpublished work\nTI  - c"),
+            ("AB  - b", "TY  - JOUR\nA title without its tag"),
+            ("AB  - b\n", "TY  - of the disease is important\nTI  - c"),
+            ("KW  - b", "TY  - of the disease is important\nTI  - c"),
+            ("AB  - b", "TY  - JOUR"),
+        ] {
+            assert_eq!(records(&format!("TY  - A\nTI  - a\n{front}\n{next}\n")).len(), 2, "{front}\n{next}");
+        }
     }
 
     #[test]

@@ -62,6 +62,15 @@ pub(crate) struct LineRules {
     pub(crate) begins_next: fn(&OpenRecord, LineRole) -> bool,
 }
 
+/// Distinguishes a line of [`LineRole::Type`] from text that begins like one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TypeInText {
+    /// Returns `true` for the bytes of text that begin with the line.
+    pub(crate) is_text: fn(&[u8]) -> bool,
+    /// The number of bytes that determine the result.
+    pub(crate) window: usize,
+}
+
 /// The splitter of formats whose records begin and end at tags.
 #[derive(Debug)]
 pub(crate) struct TaggedSplitter {
@@ -73,6 +82,8 @@ pub(crate) struct TaggedSplitter {
     has_similar_text: bool,
     /// `true` if fields may follow the end of a record.
     has_late_fields: bool,
+    /// Recognizes text in an abstract that begins like a type line.
+    type_in_text: Option<TypeInText>,
     /// Recognizes text that belongs to the record without a type line that follows it.
     is_leading_text: Option<fn(&[u8]) -> bool>,
     /// The beginning of such text, while no record is open.
@@ -110,6 +121,8 @@ pub(crate) struct OpenRecord {
     pub(crate) is_spaced: bool,
     /// `true` if its last line has the role [`LineRole::EndOrText`].
     may_end: bool,
+    /// `true` if its last line with a tag has the role [`LineRole::LateField`].
+    is_in_abstract: bool,
     /// `true` if only such a line and text are behind its last line with a tag.
     is_behind_end: bool,
     /// The end of the record, if fields follow that may belong to it.
@@ -140,6 +153,7 @@ impl OpenRecord {
             blanks: 0,
             is_spaced: false,
             may_end: false,
+            is_in_abstract: false,
             is_behind_end: false,
             ended: None,
         }
@@ -174,6 +188,9 @@ impl OpenRecord {
         };
         self.gap = self.gap_before(at, kind);
         self.may_end = kind == LineRole::EndOrText;
+        if !matches!(kind, LineRole::EndOrText | LineRole::Other) {
+            self.is_in_abstract = kind == LineRole::LateField;
+        }
         self.is_behind_end = self.may_end || (self.is_behind_end && kind == LineRole::Other);
         self.typed |= kind == LineRole::Type;
         self.filled |= !matches!(kind, LineRole::Type | LineRole::Rule);
@@ -207,6 +224,7 @@ impl TaggedSplitter {
             open: None,
             has_similar_text: false,
             has_late_fields: false,
+            type_in_text: None,
             is_leading_text: None,
             leading: None,
         }
@@ -221,6 +239,11 @@ impl TaggedSplitter {
     /// Adds text directly before a record without a type line to it.
     pub(crate) fn with_leading_text(self, is_leading_text: fn(&[u8]) -> bool) -> Self {
         Self { is_leading_text: Some(is_leading_text), ..self }
+    }
+
+    /// Continues an abstract at text that begins like a type line.
+    pub(crate) fn with_types_in_text(self, type_in_text: TypeInText) -> Self {
+        Self { type_in_text: Some(type_in_text), ..self }
     }
 
     /// Configures the splitter to end lines at these markup elements too.
@@ -268,6 +291,18 @@ impl TaggedSplitter {
         self.is_leading_text.is_some_and(|is_leading| next - start <= MAX_LEADING && is_leading(text))
     }
 
+    /// Returns `true` if a line of [`LineRole::Type`] is text of the abstract before it. Returns `None` if more bytes are
+    /// needed.
+    fn is_type_in_text(&self, text: &[u8], end: bool) -> Option<bool> {
+        let is_inside =
+            |open: &OpenRecord| open.is_in_abstract && open.typed && open.blanks == 0 && open.ended.is_none();
+        let Some(rule) = self.type_in_text.filter(|_| self.open.as_ref().is_some_and(is_inside)) else {
+            return Some(false);
+        };
+        let is_known = end || text.len() >= rule.window;
+        is_known.then(|| (rule.is_text)(&text[..text.len().min(rule.window)]))
+    }
+
     fn is_similar_text(&self) -> bool {
         self.has_similar_text && self.open.is_some_and(|open| open.blanks > 0)
     }
@@ -303,6 +338,11 @@ impl Splitter for TaggedSplitter {
             };
             let kind = match (self.rules.kind)(judged) {
                 LineRole::Title(_) if self.is_similar_text() => LineRole::Other,
+                LineRole::Type => match self.is_type_in_text(&tail[at..], end) {
+                    Some(is_text) if is_text => LineRole::Other,
+                    Some(_) => LineRole::Type,
+                    None => return self.rest(tail, end),
+                },
                 kind => kind,
             };
             if let Some(gap) = self.begins(kind) {

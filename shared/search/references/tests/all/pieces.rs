@@ -1,7 +1,9 @@
 //! The pieces of randomly composed files.
 
 /// Pieces of all formats, so that random sequences of them reach every state of the splitters.
-pub(crate) const PIECES: [&str; 148] = [
+pub(crate) const PIECES: [&str; 150] = [
+    "TY  - of the tests",
+    "and more",
     "TY  - JOUR",
     "\n",
     "\r\n",

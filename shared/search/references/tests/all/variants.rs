@@ -304,6 +304,13 @@ fn letters_of_a_name_on_separate_lines_are_no_people() {
 }
 
 #[test]
+fn type_in_an_abstract_of_ris_is_text() {
+    let found = with(&["AB  - It shows", "TY  - of the disease is important", "in tests", "KW  - b"]);
+    assert_eq!(found.r#abstract.as_deref(), Some("It shows TY - of the disease is important in tests"));
+    assert_eq!((found.r#type.as_deref(), &*found.keywords), (Some("Journal Article"), &own(&["b"])[..]));
+}
+
+#[test]
 fn text_around_end_of_ris_record_is_kept() {
     let found = references(
         "TY  - JOUR\nTI  - a\nER  - estrogen\nAU  - Roe, A\nTI  - b\nER  - \nJOUR\nA title\nYR  - 2020\nTI  - c\nER  - \n\n\
