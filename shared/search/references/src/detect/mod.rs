@@ -281,6 +281,7 @@ mod tests {
             ),
             ("<allTrials totalCount=\"1\"><fullTrial><trial>", Format::IsrctnXml),
             ("% export\n@article{smith2020,\n title = {A}}", Format::BibTex),
+            ("article{smith2020,\n title = {A}}", Format::BibTex),
             ("Title,Year,DOI\n\"a\nTY  - JOUR\n\",1999,\n", Format::Csv { delimiter: Delimiter::Comma }),
             ("Title;Year\na;1999\n", Format::Csv { delimiter: Delimiter::Semicolon }),
             ("Title|Year\na, b|1999\n", Format::Csv { delimiter: Delimiter::Bar }),

@@ -47,6 +47,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::LeftOut, names: &["file"] },
 ];
 
+const UNSIGNED: &str = "its @ is missing";
+
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 
 /// Fields that are appended to another field after a colon.
@@ -68,6 +70,9 @@ pub(super) fn read<'a>(
     entry.fields.extend(inherited);
     join_subtitles(&mut entry.fields);
     let has_fields = !entry.fields.is_empty();
+    if !text.trim_start().starts_with('@') {
+        draft.extra.push(REPAIRED, UNSIGNED);
+    }
     let mut noted_pmid = eprint_pmid(&entry.fields);
     for (name, value) in entry.fields {
         noted_pmid = add(&mut draft, &name, value).or(noted_pmid);

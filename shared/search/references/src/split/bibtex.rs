@@ -236,6 +236,7 @@ impl Splitter for BibTex {
     }
 
     fn restore_state(&mut self, mut carried: Vec<Vec<u8>>) {
+        self.entries.resume();
         let left = carried.first().and_then(|first| first.strip_prefix(&[MARK]));
         if let Some(left) = left.and_then(|left| str::from_utf8(left).ok()?.parse().ok()) {
             self.left = left;
@@ -304,6 +305,43 @@ mod tests {
         assert_eq!(part.step(b"\n", false), Step::More);
         assert_eq!(part.step(b"Use\n@arti", false), Step::Skip { consumed: 3 });
         assert_eq!(part.step(b"\n", true), Step::Skip { consumed: 1 });
+    }
+
+    #[test]
+    fn entries_without_sign_are_found() {
+        let one = "@book{b, title={B}}";
+        for other in [
+            "article{key, title={C}, year={2020}}",
+            "article{key,\n title={C},\n year = 2020\n}",
+            "InProceedings (key-1:2,\r\n  title = \"C)\")",
+            "web_page{key, title=\"C\"}",
+            "misc{\n  key,\n  title = {C\n{D}}}",
+        ] {
+            for gap in ["\n", "\n\n", "\n% from a@example.org\n", "\n  "] {
+                let found = entries(&format!("{one}{gap}{other}{gap}{one}\n{other}"));
+                assert_eq!(found, [one, other, one, other], "{other}");
+            }
+            // The entry before it is not closed.
+            for open in ["@book{b, title={B\n and b", "@book{b, title={B}\n"]
+                .into_iter()
+                .filter(|_| !other.contains('('))
+            {
+                assert_eq!(entries(&format!("{open}\n{other}\n{one}")), [open.trim(), other, one]);
+            }
+            let unclosed = other[..other.len() - 1].trim_end();
+            assert_eq!(entries(&format!("{one}\n{unclosed}\n{one}")), [one, unclosed, one]);
+        }
+        for text in [
+            "Use article{key, title={C}}",
+            "article{key}",
+            "function(a, b) { c = {d} }",
+            "article{key, see title}",
+            "{key, title={C}}",
+        ] {
+            assert_eq!(entries(&format!("{one}\n{text}\n{one}")), [one, one], "{text}");
+        }
+        let value = "@book{b, title={B\nmath{x, y}\n}, year={1}}";
+        assert_eq!(entries(&format!("{one}\n{value}\n{one}")), [one, value, one]);
     }
 
     #[test]

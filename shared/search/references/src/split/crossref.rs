@@ -142,9 +142,9 @@ impl EarlierEntries {
     }
 }
 
-/// The word after the `@`.
+/// The word after the `@`, which some entries lack.
 fn kind(entry: &[u8]) -> &[u8] {
-    let word = entry.get(1..).unwrap_or_default();
+    let word = entry.strip_prefix(b"@").unwrap_or(entry);
     let named = |byte: &&u8| !matches!(byte, b'{' | b'(') && !byte.is_ascii_whitespace();
     &word[..word.iter().take_while(named).count()]
 }

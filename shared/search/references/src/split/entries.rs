@@ -3,7 +3,8 @@
 //! An entry is `@`, a word and a pair of braces or parentheses with balanced braces inside. Everything else is a
 //! comment by the rules of BibTeX. An entry with unbalanced braces must not swallow the rest of the file: it ends where
 //! a line begins the next entry, and is read as far as possible. If a field follows the brace that closes it, as in
-//! `title={A} b}, year={2000}}`, the brace is one too many, and the entry continues.
+//! `title={A} b}, year={2000}}`, the brace is one too many, and the entry continues. A line that begins with a word, a
+//! brace, a key and a field is an entry without its `@`.
 
 use memchr::{memchr, memchr3};
 
@@ -36,6 +37,8 @@ pub(crate) struct Entries {
     lacks_end: bool,
     /// `true` if the open entry is closed, unless the bytes that follow continue it.
     is_closed: bool,
+    /// `true` if the front of the tail is the beginning of the file.
+    is_first: bool,
 }
 
 /// An entry whose end has not been found.
@@ -104,9 +107,95 @@ fn sign(tail: &[u8]) -> AtSign {
     }
 }
 
-/// Returns `true` if a line begins an entry with a reference, possibly after a comment on the same line.
+/// The usual types of entries.
+#[rustfmt::skip]
+const TYPES: [&[u8]; 20] = [
+    b"article", b"book", b"booklet", b"collection", b"conference", b"dataset", b"electronic", b"inbook",
+    b"incollection", b"inproceedings", b"manual", b"mastersthesis", b"misc", b"online", b"phdthesis", b"proceedings",
+    b"report", b"techreport", b"thesis", b"unpublished",
+];
+
+/// The opening brace at the beginning of a text, after a word that is the type of an entry without its `@`. Text and
+/// programs have other words before a parenthesis.
+fn unsigned_brace(text: &[u8]) -> Option<usize> {
+    let word = word(text, MAX_TYPE);
+    let blanks = text[word..].iter().take(MAX_INDENT).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let is_usual = || TYPES.iter().any(|known| text[..word].eq_ignore_ascii_case(known));
+    let is_brace = match text.get(word + blanks)? {
+        b'{' => text[0].is_ascii_alphabetic() && word > 0,
+        b'(' => is_usual(),
+        _ => false,
+    };
+    is_brace.then_some(word + blanks)
+}
+
+/// The number of bytes up to the comma behind the key of an entry, from behind its opening brace.
+fn key_length(after: &[u8]) -> Option<usize> {
+    let front = &after[..after.len().min(MAX_KEY)];
+    let blanks = front.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let is_end = |byte: &u8| {
+        byte.is_ascii_whitespace() || matches!(byte, b',' | b'=' | b'{' | b'}' | b'"' | b'(' | b')')
+    };
+    let key = front[blanks..].iter().position(is_end)?;
+    let more = front[blanks + key..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let comma = blanks + key + more;
+    (key > 0 && front.get(comma) == Some(&b',')).then_some(comma)
+}
+
+/// Returns the offset of the opening brace if a text begins with an entry without its `@`, such as `article{key, title={`.
+/// The outer `None` means that more bytes are needed.
+fn unsigned(text: &[u8], end: bool) -> Option<Option<usize>> {
+    /// The number of bytes that determine the result.
+    const WINDOW: usize = MAX_TYPE + MAX_INDENT + 1 + MAX_KEY + 6 * MAX_TYPE;
+    let (text, end) = (&text[..text.len().min(WINDOW)], end || text.len() >= WINDOW);
+    let Some(brace) = unsigned_brace(text) else {
+        let front = text.iter().take_while(|byte| {
+            byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+' | b' ' | b'\t')
+        });
+        let is_open = !end && front.count() == text.len();
+        return if is_open { None } else { Some(None) };
+    };
+    let after = &text[brace + 1..];
+    spend(brace + MAX_INDENT);
+    match key_length(after) {
+        Some(comma) => continues(&after[comma..], end).map(|continues| continues.then_some(brace)),
+        None => {
+            let is_key = |byte: &u8| !matches!(byte, b'=' | b'{' | b'}' | b'"' | b'(' | b')');
+            let is_open = !end && after.len() < MAX_KEY && after.iter().all(is_key);
+            if is_open { None } else { Some(None) }
+        }
+    }
+}
+
+/// The number of blanks before an entry on its line.
+fn indent(line: &[u8]) -> usize {
+    line.iter().take(MAX_INDENT).take_while(|byte| matches!(byte, b' ' | b'\t')).count()
+}
+
+/// The beginning of the word before an opening brace, if only blanks precede it on its line.
+fn word_before(tail: &[u8], start: usize, brace: usize) -> Option<usize> {
+    let before = &tail[start..brace];
+    let back = |text: &[u8], max: usize, is: fn(&u8) -> bool| {
+        text.len() - text.iter().rev().take(max).take_while(|byte| is(byte)).count()
+    };
+    let end = back(before, MAX_INDENT, |byte| matches!(byte, b' ' | b'\t'));
+    let word = back(&before[..end], MAX_TYPE, |byte| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+')
+    });
+    (word < end && begins_line(tail, start + word)).then_some(start + word)
+}
+
+/// Returns `true` if a line begins an entry with a reference, possibly after a comment on the same line, or without its
+/// `@`.
 pub(crate) fn is_first_line(line: &[u8]) -> bool {
     let line = line.trim_ascii_start();
+    let is_unsigned = |brace: usize| {
+        TYPES.iter().any(|known| line[..brace].trim_ascii().eq_ignore_ascii_case(known))
+            && key_length(&line[brace + 1..]).is_some()
+    };
+    if unsigned_brace(line).is_some_and(is_unsigned) {
+        return true;
+    }
     let reference = |at: usize| matches!(sign(&line[at..]), AtSign::Entry { kind: EntryType::Reference, .. });
     match line.first() {
         Some(b'@') => memchr::memchr_iter(b'@', line).take(3).any(reference),
@@ -182,7 +271,21 @@ fn lacks_brace(text: &[u8], end: bool) -> Option<bool> {
 
 impl Entries {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, at: 0, open: None, commented: None, in_comment: 0, lacks_end: false, is_closed: false }
+        Self {
+            limit,
+            at: 0,
+            open: None,
+            commented: None,
+            in_comment: 0,
+            lacks_end: false,
+            is_closed: false,
+            is_first: true,
+        }
+    }
+
+    /// Continues behind the beginning of the file.
+    pub(super) fn resume(&mut self) {
+        self.is_first = false;
     }
 
     /// Returns `true` if an entry is open.
@@ -196,6 +299,7 @@ impl Entries {
             return Step::TooLarge { start: open.start };
         }
         (self.open, self.commented, self.in_comment, self.at) = (None, None, 0, 0);
+        self.is_first = false;
         self.lacks_end = open.depth > 0;
         let text = trimmed_end(tail, &(open.start..stop)).unwrap_or(stop);
         match open.kind {
@@ -212,16 +316,44 @@ impl Entries {
     fn skip(&mut self, tail: &[u8], before: usize, end: bool) -> Step {
         self.at = 0;
         let consumed = before - usize::from(!end && follows_break(tail, before));
-        if consumed == 0 { Step::More } else { Step::Skip { consumed } }
+        if consumed == 0 {
+            return Step::More;
+        }
+        self.is_first = false;
+        Step::Skip { consumed }
+    }
+
+    /// Opens the entry without its `@` that this line begins. Returns `false` if there is none, or `None` if more bytes are
+    /// needed.
+    fn open_unsigned(&mut self, tail: &[u8], line: usize, end: bool) -> Option<bool> {
+        let start = line + indent(&tail[line..]);
+        let Some(brace) = unsigned(&tail[start..], end)? else { return Some(false) };
+        let (kind, parentheses) = (EntryType::Reference, tail[start + brace] == b'(');
+        self.open = Some(OpenEntry { start, kind, depth: 1, parentheses, quoted: false });
+        self.at = start + brace + 1;
+        Some(true)
     }
 
     /// Searches for the next entry.
     fn outside(&mut self, tail: &[u8], end: bool) -> Option<Step> {
-        let Some(found) = memchr(b'@', &tail[self.at..]) else {
-            return Some(self.skip(tail, tail.len(), end));
+        // The beginning of the file begins a line.
+        let mut line = Some(0).filter(|_| self.is_first && self.at == 0);
+        let at = loop {
+            match line.map(|line| self.open_unsigned(tail, line, end)) {
+                Some(Some(true)) => return None,
+                Some(None) => return Some(self.skip(tail, line.unwrap_or(self.at), end)),
+                _ => {}
+            }
+            let found = memchr3(b'@', b'\n', b'\r', &tail[self.at..]);
+            spend(found.unwrap_or(tail.len() - self.at));
+            let Some(found) = found else { return Some(self.skip(tail, tail.len(), end)) };
+            let at = self.at + found;
+            if tail[at] == b'@' {
+                break at;
+            }
+            self.at = at + 1;
+            line = Some(self.at);
         };
-        spend(found);
-        let at = self.at + found;
         match sign(&tail[at..]) {
             AtSign::Incomplete if !end => return Some(self.skip(tail, at, end)),
             AtSign::Entry { brace, kind } => {
@@ -291,7 +423,22 @@ impl Entries {
             _ if is_escaped(tail, open.start, at) => {}
             b'"' => open.quoted ^= open.depth == 1,
             b')' => open.depth -= usize::from(open.depth == 1 && !open.quoted),
-            b'{' => open.depth += 1,
+            b'{' => {
+                let word = Some(open.kind).filter(|kind| *kind == EntryType::Reference);
+                let word = word.and_then(|_| word_before(tail, open.start + 1, at));
+                match word.map_or(Some(None), |word| unsigned(&tail[word..], end)) {
+                    Some(Some(_)) => {
+                        // The line break shows that a line begins behind it.
+                        let line = memchr::memrchr2(b'\n', b'\r', &tail[open.start..at]);
+                        return Some(self.close(tail, open, line.map_or(at, |line| open.start + line)));
+                    }
+                    Some(None) => open.depth += 1,
+                    None => {
+                        self.at = at;
+                        return Some(self.rest(tail, open, end));
+                    }
+                }
+            }
             _ if open.parentheses => open.depth = open.depth.saturating_sub(1).max(1),
             _ if open.depth == 1 && open.kind == EntryType::Reference => {
                 match continues(&tail[at + 1..], end) {

@@ -14,6 +14,17 @@ fn pubmed(article: &str) -> String {
 }
 
 #[test]
+fn bibtex_entries_without_sign_are_read() {
+    let found = references(
+        "article{a,\n title={A},\n author={Roe, Ann}}\n\n@book{p, title={P}}\ninbook{b, title={B}, crossref={p}}\n",
+    );
+    let titles: Vec<_> = found.iter().map(|reference| reference.title.as_str()).collect();
+    assert_eq!(titles, ["A", "P", "B"]);
+    assert_eq!((found[0].r#type.as_deref(), found[0].extra["repaired"].len()), (Some("article"), 1));
+    assert_eq!(found[2].journal.as_deref(), Some("P"));
+}
+
+#[test]
 fn pubmed_xml_fields_are_read() {
     let text = pubmed(
         "<MedlineCitation Status=\"MEDLINE\"><PMID Version=\"1\">42</PMID><DateCompleted><Year>2018</Year></DateCompleted>\

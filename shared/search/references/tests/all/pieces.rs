@@ -1,7 +1,10 @@
 //! The pieces of randomly composed files.
 
 /// Pieces of all formats, so that random sequences of them reach every state of the splitters.
-pub(crate) const PIECES: [&str; 150] = [
+pub(crate) const PIECES: [&str; 153] = [
+    "article{a,",
+    "book (b,\n",
+    "title = {",
     "TY  - of the tests",
     "and more",
     "TY  - JOUR",

@@ -58,7 +58,11 @@ fn assert_file_proportional(file: impl Fn(usize) -> String, bytes: usize, shape:
 }
 
 /// Shapes that once needed quadratic work, or a scan of a fixed part of the file for every few bytes.
-const FOUND: [(Gap, Fragments); 64] = [
+const FOUND: [(Gap, Fragments); 68] = [
+    (("@article{k, title={a}}\n", ""), ("", "article{k, title={a}\n", "")),
+    (("@article{k, title={a}}\n", ""), ("", "article{k,\n", "")),
+    (("@article{k, title={a}}\n", ""), ("", "a \n", "{k,")),
+    (("@article{k, title={a},\n", "}\n"), ("", "\n a{\n", "")),
     (("TY  - JOUR\nTI  - a\nAB  - b\n", "\nER  - \n"), ("", "TY  - a\nb\n", "")),
     (("TY  - JOUR\nTI  - a\nAB  - b\n", "\nER  - \n"), ("", "TY  - of a b\n", "")),
     (("TY  - JOUR\nTI  - a\nER  - \n", "\n"), ("", "a\n", "")),
