@@ -7,6 +7,7 @@ use references::work::spend;
 use crate::companions::are_companions;
 use crate::fields::{BETWEEN_WORDS, Fields};
 use crate::text::has_other_script;
+use crate::title::numbers;
 use crate::title_match::{TitleMatch, similarity, titles};
 
 /// The result of comparing one value of two records.
@@ -466,6 +467,10 @@ pub(crate) fn numbers_differ(a: &Fields, b: &Fields, titles: TitleMatch, page: M
             };
             !page.agrees() && (lacks(a, b) || lacks(b, a))
         }
-        TitleMatch::Similar(_) => a.numbers() != b.numbers(),
+        // `one` and `first` are numbers only if the other title has digits.
+        TitleMatch::Similar(_) => {
+            let in_digits = |one: &Fields| numbers(one.title_in_digits().unwrap_or(one.title()));
+            a.numbers() != b.numbers() && in_digits(a) != in_digits(b)
+        }
     }
 }

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::kind::Kind;
 use crate::place;
 use crate::text::{fold, start, words};
-use crate::title::{Title, numbers};
+use crate::title::{Title, in_digits, numbers};
 use crate::trials::{is_register, is_registration, registration};
 
 /// The version of the extracted fields. It increases when the same record yields different fields; stored fields of
@@ -44,6 +44,8 @@ pub struct Fields {
     letters: String,
     /// The numbers in the title, sorted.
     numbers: Vec<String>,
+    /// The words of the title with digits in place of number words. Empty if it has none.
+    in_digits: Vec<String>,
 }
 
 /// The stored form of [`Fields`]. Empty values are omitted.
@@ -106,7 +108,12 @@ fn is_false(value: &bool) -> bool {
 
 impl From<StoredFields> for Fields {
     fn from(stored: StoredFields) -> Self {
-        Self { letters: stored.title.concat(), numbers: numbers(&stored.title), stored }
+        Self {
+            letters: stored.title.concat(),
+            numbers: numbers(&stored.title),
+            in_digits: in_digits(&stored.title),
+            stored,
+        }
     }
 }
 
@@ -223,6 +230,11 @@ impl Fields {
 
     pub(crate) fn numbers(&self) -> &[String] {
         &self.numbers
+    }
+
+    /// The words of the title with digits in place of number words, unless it has none.
+    pub(crate) fn title_in_digits(&self) -> Option<&[String]> {
+        Some(self.in_digits.as_slice()).filter(|words| !words.is_empty())
     }
 
     pub(crate) fn title(&self) -> &[String] {

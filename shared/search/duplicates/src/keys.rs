@@ -11,9 +11,9 @@ pub(crate) const LONG_WORDS: usize = 4;
 pub(crate) const LONG_LETTERS: usize = 20;
 
 /// The maximum number of keys of a record: four by its DOI, three by the numbers of databases, two each by
-/// title, page and position in print, and one each by its PMID, first words and abstract. A record without any of these
-/// has a key of its content.
-const MAX_KEYS: usize = 16;
+/// title, page and position in print, and one each by its PMID, first words and abstract. A title with number words has
+/// three more. A record without any of these has a key of its content.
+const MAX_KEYS: usize = 19;
 
 impl Fields {
     /// Returns the keys of a record, about nine, sorted and without repetitions. Two records are compared if they
@@ -25,8 +25,8 @@ impl Fields {
         let author = self.first_author().replace(BETWEEN_WORDS, "");
         let author = start(&author, 5);
         let year = self.year().map(|year| year.to_string()).unwrap_or_default();
-        let words: Vec<&str> =
-            self.title().iter().map(String::as_str).filter(|word| !is_unkeyed(word)).collect();
+        let year = &*year;
+        let words = keyed(self.title());
         let has_unkeyed = words.len() < self.title().len();
         let letters = if has_unkeyed { Cow::from(words.concat()) } else { Cow::from(self.letters()) };
         let letters = &*letters;
@@ -51,17 +51,16 @@ impl Fields {
         for number in self.accessions() {
             key("number", &[number]);
         }
-        if has_length(words.len(), letters, LONG_WORDS, LONG_LETTERS) {
-            // An omitted or truncated subtitle is mostly beyond these letters.
-            key("title", &[start(letters, 60)]);
-            key("words", &[&longest(words).join(" "), author]);
-        } else if has(letters) {
-            key("short title", &[letters, author, &year]);
+        title_keys(words, letters, author, year, &mut key);
+        // Other databases write digits.
+        if let Some(title) = self.title_in_digits() {
+            let words = keyed(title);
+            title_keys(&words, &words.concat(), author, year, &mut key);
         }
         if has(page) && has(author) {
             key("page", &[page, volume, author]);
-            if has(&year) && page.len() > 1 {
-                key("page year", &[page, &year, author]);
+            if has(year) && page.len() > 1 {
+                key("page year", &[page, year, author]);
             }
         }
         if has(page) && has(volume) {
@@ -69,15 +68,9 @@ impl Fields {
                 key("page words", &[page, volume, first, second]);
             }
             let is_telling = page.len() >= 3 && page.bytes().all(|byte| byte.is_ascii_digit());
-            if is_telling && has(&year) {
-                key("place", &[page, volume, &year]);
+            if is_telling && has(year) {
+                key("place", &[page, volume, year]);
             }
-        }
-        if let [first, second, third, ..] = words
-            && has(author)
-            && has(&year)
-        {
-            key("first words", &[author, &year, first, second, third]);
         }
         if let Some(summary) = self.summary() {
             key("abstract", &[&summary.to_string()]);
@@ -101,6 +94,28 @@ impl Fields {
     pub(crate) fn has_length(&self, words: usize, letters: usize) -> bool {
         has_length(self.title().len(), self.letters(), words, letters)
     }
+}
+
+/// Creates the keys of a title.
+fn title_keys(words: &[&str], letters: &str, author: &str, year: &str, key: &mut impl FnMut(&str, &[&str])) {
+    if has_length(words.len(), letters, LONG_WORDS, LONG_LETTERS) {
+        // An omitted or truncated subtitle is mostly beyond these letters.
+        key("title", &[start(letters, 60)]);
+        key("words", &[&longest(words).join(" "), author]);
+    } else if !letters.is_empty() {
+        key("short title", &[letters, author, year]);
+    }
+    if let [first, second, third, ..] = words
+        && !author.is_empty()
+        && !year.is_empty()
+    {
+        key("first words", &[author, year, first, second, third]);
+    }
+}
+
+/// The words of a title that are part of its keys.
+fn keyed(title: &[String]) -> Vec<&str> {
+    title.iter().map(String::as_str).filter(|word| !is_unkeyed(word)).collect()
 }
 
 fn has_length(words: usize, letters: &str, min_words: usize, min_letters: usize) -> bool {

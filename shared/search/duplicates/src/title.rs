@@ -300,6 +300,76 @@ pub(crate) fn numbers(words: &[String]) -> Vec<String> {
     found
 }
 
+/// The words of a title with digits in place of number words: `24` for `twenty four`, `1st` for `first`. Empty for a
+/// title without number words.
+pub(crate) fn in_digits(words: &[String]) -> Vec<String> {
+    if !words.iter().any(|word| is_number_word(word)) {
+        return Vec::new();
+    }
+    let mut digits: Vec<String> = Vec::with_capacity(words.len());
+    // The value of the last word, if it is a number word that another one may continue.
+    let mut open: Option<u32> = None;
+    for word in words {
+        let number = match (cardinal(word), open) {
+            // `twenty four`, `one hundred`
+            (Some(unit @ 1..=9), Some(tens)) if tens >= 20 && tens.is_multiple_of(10) => {
+                Some((tens + unit, true))
+            }
+            (Some(100), Some(hundreds @ 1..=9)) => Some((100 * hundreds, true)),
+            (Some(number), _) => Some((number, false)),
+            _ => None,
+        };
+        open = number.map(|(number, _)| number);
+        match number {
+            Some((number, is_continued)) => {
+                if is_continued {
+                    digits.pop();
+                }
+                digits.push(number.to_string());
+            }
+            None => digits.push(ordinal(word).unwrap_or_else(|| word.clone())),
+        }
+    }
+    digits
+}
+
+fn is_number_word(word: &str) -> bool {
+    cardinal(word).is_some() || ordinal(word).is_some()
+}
+
+/// The value of `one` to `twenty`, of the tens and of `hundred`.
+fn cardinal(word: &str) -> Option<u32> {
+    const TENS: [&str; 8] = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
+    const TEENS: [&str; 7] =
+        ["thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"];
+    /// The lengths of these words.
+    const LENGTHS: std::ops::RangeInclusive<usize> = 3..=9;
+    if !LENGTHS.contains(&word.len()) || !word.starts_with(|c: char| "efhnost".contains(c)) {
+        return None;
+    }
+    let at = |names: &[&str]| Some(u32::try_from(names.iter().position(|name| *name == word)?).ok()? + 1);
+    at(&WORDS)
+        .or_else(|| Some(at(&TEENS)? + 12))
+        .or_else(|| Some(10 * (at(&TENS)? + 1)))
+        .or_else(|| (word == "hundred").then_some(100))
+}
+
+/// The ordinal number of `first` to `tenth`, in digits.
+fn ordinal(word: &str) -> Option<String> {
+    if !word.starts_with(|c: char| "efnst".contains(c)) {
+        return None;
+    }
+    let number = ORDINALS.iter().position(|known| *known == word)? + 1;
+    let end = ["st", "nd", "rd"].get(number - 1).copied().unwrap_or("th");
+    Some(format!("{number}{end}"))
+}
+
+/// The numbers from 1.
+const WORDS: [&str; 12] =
+    ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
+const ORDINALS: [&str; 10] =
+    ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
+
 /// The runs of digits in a word, without leading zeros.
 pub(crate) fn digit_runs(word: &str) -> impl Iterator<Item = &str> {
     // Most words have no digits.
@@ -309,11 +379,6 @@ pub(crate) fn digit_runs(word: &str) -> impl Iterator<Item = &str> {
 
 /// The value of a number word, or of a Roman numeral, possibly with a letter: `4` for `iv`, `2a` for `iia` and `2a`.
 pub(crate) fn value(word: &str) -> Option<String> {
-    /// The numbers from 1.
-    const WORDS: [&str; 12] =
-        ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
-    const ORDINALS: [&str; 10] =
-        ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
     const ROMAN: [&str; 20] = [
         "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv", "xv", "xvi",
         "xvii", "xviii", "xix", "xx",

@@ -1,5 +1,7 @@
 //! Compares the titles of two records.
 
+use std::borrow::Cow;
+
 use rapidfuzz::distance::indel;
 use references::work::spend;
 
@@ -43,9 +45,18 @@ pub(crate) fn similarity(a: &str, b: &str) -> f64 {
     }
 }
 
+/// The letters of a title, with digits in place of number words if the other title differs.
+fn letters<'a>(one: &'a Fields, other: &Fields) -> Cow<'a, str> {
+    match one.title_in_digits().filter(|_| one.letters() != other.letters()) {
+        Some(words) => Cow::Owned(words.concat()),
+        None => Cow::Borrowed(one.letters()),
+    }
+}
+
 /// Compares two titles.
 pub(crate) fn titles(a: &Fields, b: &Fields) -> TitleMatch {
-    let (one, other) = (a.letters(), b.letters());
+    let (one, other) = (letters(a, b), letters(b, a));
+    let (one, other) = (&*one, &*other);
     if one.is_empty() || other.is_empty() {
         return TitleMatch::Missing;
     }

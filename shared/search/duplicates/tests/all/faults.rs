@@ -111,6 +111,43 @@ fn distinguishing_word_separates_companion_works() {
     ]);
 }
 
+/// Without pages, only keys of the title find these pairs.
+#[test]
+fn numbers_in_words_equal_those_in_digits() {
+    let both = "a=Smith, J;y=2014;j=Blood";
+    for (one, other, tier) in [
+        ("Comparison of two doses of zinc in children", "Comparison of 2 doses of zinc in children", Certain),
+        (
+            "One-year follow-up of zinc in school children",
+            "1-year follow-up of zinc in school children",
+            Certain,
+        ),
+        ("Fifteen years of zinc in school children", "15 years of zinc in school children", Certain),
+        ("Twenty-four hours of zinc in school children", "24 hours of zinc in school children", Certain),
+        ("The first trial of zinc in school children", "The 1st trial of zinc in school children", Certain),
+        ("One hundred cases of zinc in school children", "100 cases of zinc in school children", Certain),
+        (
+            "One-year effects of zinc on tumour growth in children",
+            "1-year effects of zinc on tumor growth in children",
+            Certain,
+        ),
+        ("Zinc in twelve adults", "Zinc in 12 adults", Likely),
+        ("Two cases of zinc", "2 cases of zinc", Likely),
+    ] {
+        let [first, second] = [one, other].map(|title| format!("t={title}"));
+        assert_tiers(&[((both, &first, &second), tier), ((both, &second, &first), tier)]);
+    }
+    assert_at_most_possible(&[
+        (
+            both,
+            "t=Comparison of two doses of zinc in children",
+            "t=Comparison of 3 doses of zinc in children",
+        ),
+        (both, "t=Fifteen years of zinc in children", "t=Fifty years of zinc in children"),
+        (both, "t=Twenty-four hours of zinc in children", "t=20 hours of zinc in children"),
+    ]);
+}
+
 #[test]
 fn supplement_abstracts_sharing_doi_are_not_grouped() {
     let both = "a=Smith, J;y=2017;j=Diabetologia;v=60;d=10.1000/supplement";
