@@ -213,7 +213,7 @@ fn without_digits(word: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns `true` for an abstract of a meeting, as far as its journal, type, issue or page shows. Articles of a supplement
-/// are not distinguished from these.
+/// are not distinguished from these. A paper of a conference without pages may be an article of a journal.
 pub(crate) fn is_meeting_abstract(reference: &Reference, page: &str) -> bool {
     const MAX_TYPE: usize = 200;
     // Most values are plain numbers, or the usual type.
@@ -224,6 +224,9 @@ pub(crate) fn is_meeting_abstract(reference: &Reference, page: &str) -> bool {
     };
     let of = |value: &Option<String>| stated(value.as_deref().unwrap_or_default());
     let is_meeting = |text: &str| text.contains("conference") || text.contains("meeting");
+    let is_paper = |text: &str| ["paper", "article"].iter().any(|word| text.contains(word));
+    let is_meeting_type =
+        |text: &str| text.split(';').any(|kind| is_meeting(kind) && !(page.is_empty() && is_paper(kind)));
     let issue = of(&reference.issue);
     let is_supplement =
         issue.strip_prefix('s').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
@@ -233,8 +236,8 @@ pub(crate) fn is_meeting_abstract(reference: &Reference, page: &str) -> bool {
         || is_supplement
         || issue.contains("suppl")
         || is_meeting(&issue)
-        || is_meeting(&of(&reference.r#type))
-        || kinds.any(|kind| is_meeting(&stated(kind)))
+        || is_meeting_type(&of(&reference.r#type))
+        || kinds.any(|kind| is_meeting_type(&stated(kind)))
         || conference(&of(&reference.journal)).is_some()
 }
 
@@ -313,6 +316,19 @@ mod tests {
             ("6A", "letter a"),
         ] {
             assert_eq!(issue_parts(issue).join(", "), parts, "{issue}");
+        }
+    }
+
+    #[test]
+    fn types_show_abstracts_of_meetings() {
+        let stated = |kind: &str, page: &str| {
+            is_meeting_abstract(&Reference { r#type: Some(kind.into()), ..Reference::default() }, page)
+        };
+        for kind in ["Conference Abstract", "Journal Article; Meeting Abstract", "Conference Proceeding"] {
+            assert!(stated(kind, "") && stated(kind, "12"), "{kind}");
+        }
+        for kind in ["Conference Paper", "Article; Conference Paper", "conference article"] {
+            assert!(!stated(kind, "") && stated(kind, "12"), "{kind}");
         }
     }
 

@@ -297,6 +297,20 @@ fn abstract_of_a_meeting_is_no_article() {
     }
 }
 
+/// Scopus and Embase give the type to articles of a journal's proceedings.
+#[test]
+fn paper_of_a_conference_without_pages_may_be_the_article() {
+    let article = "j=Blood;v=132;i=5;p=500-510";
+    for kind in ["Conference Paper", "conference paper", "Conference Article"] {
+        let paper = format!("j=Blood;v=132;k={kind}");
+        assert_tiers(&[((ZINC, article, &paper), Certain)]);
+        assert_at_most_possible(&[(ZINC, article, &format!("{paper};p=20-28"))]);
+    }
+    for kind in ["Conference Abstract", "Meeting Abstract", "Conference Proceeding"] {
+        assert_at_most_possible(&[(ZINC, article, &format!("j=Blood;v=132;k={kind}"))]);
+    }
+}
+
 #[test]
 fn versions_of_a_review_are_possible() {
     let review =
