@@ -6,6 +6,7 @@ use references::work::spend;
 
 use crate::companions::are_companions;
 use crate::fields::{BETWEEN_WORDS, Fields};
+use crate::place::is_month;
 use crate::text::has_other_script;
 use crate::title::numbers;
 use crate::title_match::{TitleMatch, similarity, titles};
@@ -116,7 +117,7 @@ impl Comparison {
             author,
             journal: journals(a, b),
             volume: Match::text(a.volume(), b.volume()),
-            issue: Match::text(a.issue(), b.issue()),
+            issue: issues(a, b),
             page,
             doi: Match::text(a.doi(), b.doi()),
             pmid: Match::text(a.pmid(), b.pmid()),
@@ -241,10 +242,23 @@ fn have_other_issue(a: &Fields, b: &Fields, author: Match) -> bool {
     issue(a).zip(issue(b)).is_some_and(|(one, other)| one != other) || have_other_parts(a, b)
 }
 
-/// Returns `true` if the issues have different parts of one kind: two seasons, months, supplements or letters.
+/// Compares the numbers of issues. The months of one may be the number of the other.
+fn issues(a: &Fields, b: &Fields) -> Match {
+    let has_number = |months: &Fields, number: &Fields| {
+        months.issue().is_empty() && months.months().is_some_and(|months| months.have_number(number.issue()))
+    };
+    if has_number(a, b) || has_number(b, a) { Match::Agree } else { Match::text(a.issue(), b.issue()) }
+}
+
+/// Returns `true` if the issues have different parts of one kind: two seasons, months, supplements or letters. Ranges of
+/// months may overlap.
 fn have_other_parts(a: &Fields, b: &Fields) -> bool {
-    let is_other =
-        |one: &String, other: &String| one != other && one.split(' ').next() == other.split(' ').next();
+    let have_same_month = a.months().zip(b.months()).is_some_and(|(one, other)| one.overlap(other));
+    let is_other = |one: &String, other: &String| {
+        one != other
+            && one.split(' ').next() == other.split(' ').next()
+            && !(have_same_month && is_month(one))
+    };
     a.issue_parts().iter().any(|one| b.issue_parts().iter().any(|other| is_other(one, other)))
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::kind::Kind;
-use crate::place;
+use crate::place::{self, Months};
 use crate::text::{fold, start, words};
 use crate::title::{Title, in_digits, numbers};
 use crate::trials::{is_register, is_registration, registration};
@@ -180,7 +180,7 @@ impl Fields {
             journal: place::journal(text(&reference.journal)),
             issns: issns.into_iter().take(MAX_ISSNS).collect(),
             volume: place::number(text(&reference.volume)),
-            issue: place::number(text(&reference.issue)),
+            issue: place::issue(text(&reference.issue)),
             issue_parts: place::issue_parts(text(&reference.issue)),
             is_meeting_abstract: place::is_meeting_abstract(reference, &page),
             page,
@@ -326,9 +326,24 @@ impl Fields {
         &self.stored.issue_parts
     }
 
+    /// The months of the issue.
+    pub(crate) fn months(&self) -> Option<Months> {
+        Months::among(self.issue_parts())
+    }
+
     /// Returns `true` if both records are in the same issue, or lack one.
     pub(crate) fn has_issue_of(&self, other: &Self) -> bool {
-        self.issue() == other.issue() && self.issue_parts() == other.issue_parts()
+        fn parts(record: &Fields) -> impl Iterator<Item = &String> {
+            record.issue_parts().iter().filter(|part| !place::is_month(part))
+        }
+        let months = self.months().zip(other.months());
+        let is_same_number = match (self.issue(), other.issue()) {
+            ("", "") => self.months() == other.months(),
+            ("", number) => self.months().is_some_and(|months| months.have_number(number)),
+            (number, "") => other.months().is_some_and(|months| months.have_number(number)),
+            (one, other) => one == other && months.is_none_or(|(one, other)| one.overlap(other)),
+        };
+        is_same_number && parts(self).eq(parts(other))
     }
 
     pub(crate) fn is_meeting_abstract(&self) -> bool {

@@ -164,10 +164,94 @@ pub(crate) fn without_version(doi: &str) -> &str {
     }
 }
 
+/// The maximum number of letters of an issue that are compared.
+const MAX_ISSUE: usize = 60;
+
+/// The months of an issue, from 0 for January: `Jan-Feb`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Months {
+    first: usize,
+    last: usize,
+}
+
+impl Months {
+    /// The months that a normalized text names.
+    fn of(folded: &str) -> Option<Self> {
+        let mut named = words(folded).flat_map(without_digits).filter_map(Self::find);
+        let first = named.next()?;
+        Some(Self { first, last: named.last().unwrap_or(first) })
+    }
+
+    fn find(word: &str) -> Option<usize> {
+        MONTHS.iter().position(|month| word.starts_with(month))
+    }
+
+    /// The part of an issue.
+    fn part(self) -> String {
+        let (first, last) = (MONTHS[self.first], MONTHS[self.last]);
+        if first == last { format!("{MONTH}{first}") } else { format!("{MONTH}{first}-{last}") }
+    }
+
+    /// The months in the parts of an issue.
+    pub(crate) fn among(parts: &[String]) -> Option<Self> {
+        parts.iter().find_map(|part| Self::of(part.strip_prefix(MONTH)?))
+    }
+
+    /// The number of months. A range may continue in the next year.
+    fn length(self) -> usize {
+        (self.last + MONTHS.len() - self.first) % MONTHS.len() + 1
+    }
+
+    /// Returns `true` if a month belongs to both.
+    pub(crate) fn overlap(self, other: Self) -> bool {
+        let has =
+            |range: Self, month: usize| (month + MONTHS.len() - range.first) % MONTHS.len() < range.length();
+        has(self, other.first) || has(other, self.first)
+    }
+
+    /// Returns `true` if this is the number of the issue in a volume that begins in January: 2 for `Mar-Apr` and `Feb`.
+    pub(crate) fn have_number(self, issue: &str) -> bool {
+        let length = self.length();
+        let is_regular = MONTHS.len().is_multiple_of(length) && self.first.is_multiple_of(length);
+        is_regular && issue.parse() == Ok(self.first / length + 1)
+    }
+}
+
+/// The kind of the months in the parts of an issue.
+const MONTH: &str = "month ";
+
+/// Returns `true` for the part of an issue that names its months.
+pub(crate) fn is_month(part: &str) -> bool {
+    part.starts_with(MONTH)
+}
+
+/// Extracts the number of an issue. The number directly before or after a month is a day or a year. Empty if there is none.
+pub(crate) fn issue(text: &str) -> String {
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return first_number(text);
+    }
+    let folded = fold(text);
+    if Months::of(start(&folded, MAX_ISSUE)).is_none() {
+        return first_number(&folded);
+    }
+    let tokens: Vec<&str> = start(&folded, MAX_ISSUE).split_whitespace().collect();
+    let is_month = |token: Option<&&str>| token.is_some_and(|token| Months::find(token).is_some());
+    let is_date = |at: usize, token: &str| {
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_year = token.len() == 4 && (token.starts_with("19") || token.starts_with("20"));
+        let is_behind_month = at > 0 && is_month(tokens.get(at - 1));
+        is_number(token) && (is_year || is_behind_month || is_month(tokens.get(at + 1)))
+            || is_behind_month && is_number(token.trim_end_matches(','))
+    };
+    let mut numbers = tokens.iter().enumerate().filter(|(at, token)| !is_date(*at, token));
+    numbers
+        .find_map(|(_, token)| Some(first_number(token)).filter(|number| !number.is_empty()))
+        .unwrap_or_default()
+}
+
 /// The parts of an issue other than a plain number: season, month, part, supplement and letter, each with its kind. Two
 /// issues differ if they have different parts of one kind.
 pub(crate) fn issue_parts(text: &str) -> Vec<String> {
-    const MAX_ISSUE: usize = 60;
     const MAX_PARTS: usize = 4;
     const SEASONS: [&str; 5] = ["spring", "summer", "autumn", "fall", "winter"];
     // Most issues are plain numbers.
@@ -176,15 +260,14 @@ pub(crate) fn issue_parts(text: &str) -> Vec<String> {
     }
     let folded = fold(start(text, MAX_ISSUE));
     let mut named = "";
-    let mut parts: Vec<String> = Vec::new();
+    let mut parts: Vec<String> = Months::of(&folded).map(Months::part).into_iter().collect();
     for word in words(&folded).flat_map(without_digits) {
         let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
-        let is_month = MONTHS.iter().any(|month| word.starts_with(month));
         let part = match named {
             _ if SEASONS.contains(&word) => {
                 format!("season {}", if word == "fall" { "autumn" } else { word })
             }
-            _ if is_month => format!("month {}", start(word, 3)),
+            _ if Months::find(word).is_some() => String::new(),
             "pt" | "part" if is_number || word.len() == 1 => format!("part {}", without_zeros(word)),
             "s" | "suppl" | "supp" | "supplement" if is_number || word.len() == 1 => {
                 format!("suppl {}", without_zeros(word))
@@ -307,7 +390,8 @@ mod tests {
             ("12", ""),
             ("Spring", "season spring"),
             ("Fall 2", "season autumn"),
-            ("Jan-Feb", "month jan"),
+            ("Jan-Feb", "month jan-feb"),
+            ("3 (March)", "month mar"),
             ("6 Pt 1", "part 1"),
             ("Suppl A", "suppl a"),
             ("S1", "suppl 1"),

@@ -247,6 +247,34 @@ fn front_matter_of_two_issues_is_possible() {
     assert_tiers(&[((&both, "i=Spring", "i=spring"), Certain), ((&both, "i=Spring", ""), Likely)]);
 }
 
+/// Databases give months, or the number of the issue in the year.
+#[test]
+fn months_of_an_issue_are_its_number() {
+    let both = "t=Editorial;a=Roe, A;y=2010;j=Blood;v=9;p=67-70";
+    for (one, other) in [
+        ("i=Jan-Feb", "i=1"),
+        ("i=January/February", "i=1"),
+        ("i=Mar-Apr 2010", "i=2"),
+        ("i=Oct-Dec", "i=4"),
+        ("i=Mar", "i=3"),
+        ("i=3 (Mar)", "i=3"),
+        ("i=15 Jan", "i=Jan 15"),
+        ("i=Jan-Feb", "i=January-February"),
+    ] {
+        assert_tiers(&[((both, one, other), Certain)]);
+    }
+    // A volume may begin in another month, and a month may be a part of a range.
+    for (one, other) in
+        [("i=Jan-Feb", "i=4"), ("i=Jan-Feb", "i=Feb"), ("i=Dec-Jan", "i=Jan"), ("i=15 Jan", "i=2")]
+    {
+        assert_tiers(&[((both, one, other), Likely)]);
+        assert_tiers(&[((&format!("{ZINC};v=9"), one, other), Certain)]);
+    }
+    for (one, other) in [("i=Jan-Feb", "i=Mar"), ("i=Dec-Jan", "i=Feb-Mar"), ("i=3 (Mar)", "i=4 (Apr)")] {
+        assert_at_most_possible(&[(both, one, other)]);
+    }
+}
+
 /// Some weekly journals have no volume, or count their issues as volumes.
 #[test]
 fn issues_place_works_without_a_volume() {
