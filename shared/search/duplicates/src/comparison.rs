@@ -4,43 +4,14 @@ use std::collections::HashSet;
 
 use references::work::spend;
 
+pub(crate) use crate::agreement::Match;
 use crate::companions::are_companions;
 use crate::fields::{BETWEEN_WORDS, Fields};
+use crate::journal::{have_same_journal, journals};
 use crate::place::is_month;
 use crate::text::has_other_script;
 use crate::title::numbers;
 use crate::title_match::{TitleMatch, similarity, titles};
-
-/// The result of comparing one value of two records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Match {
-    Agree,
-    /// At least one value is missing.
-    Unknown,
-    Differ,
-}
-
-impl Match {
-    pub(crate) fn agrees(self) -> bool {
-        self == Self::Agree
-    }
-
-    pub(crate) fn differs(self) -> bool {
-        self == Self::Differ
-    }
-
-    pub(crate) fn is_unknown(self) -> bool {
-        self == Self::Unknown
-    }
-
-    fn from_equality(is_equal: bool) -> Self {
-        if is_equal { Self::Agree } else { Self::Differ }
-    }
-
-    fn text(one: &str, other: &str) -> Self {
-        if one.is_empty() || other.is_empty() { Self::Unknown } else { Self::from_equality(one == other) }
-    }
-}
 
 /// Two records, compared value by value.
 #[derive(Debug)]
@@ -108,6 +79,7 @@ impl Comparison {
             }
             compared => compared,
         };
+        let journal = journals(a, b);
         Self {
             titles,
             near: similarity >= 0.9 && !are_companions(a, b, titles),
@@ -115,7 +87,7 @@ impl Comparison {
             long: a.is_long() && b.is_long(),
             brief: a.title().len().min(b.title().len()) < 2,
             author,
-            journal: journals(a, b),
+            journal,
             volume: Match::text(a.volume(), b.volume()),
             issue: issues(a, b),
             page,
@@ -124,7 +96,7 @@ impl Comparison {
             same_number: shares_number(a, b, false),
             same_pmcid: shares_number(a, b, true),
             summary,
-            same_journal: have_same_journal(a, b),
+            same_journal: have_same_journal(a, b, journal),
             years: a.year().zip(b.year()).map(|(one, other)| one.abs_diff(other)),
             other_issue: have_other_issue(a, b, author),
             one_is_unplaced: a.has_place() != b.has_place(),
@@ -377,87 +349,6 @@ fn shared(few: &[String], many: &[String]) -> usize {
     spend(few.len() + many.len());
     let many: HashSet<&str> = many.iter().flat_map(|name| [name.as_str(), family(name)]).collect();
     few.iter().filter(|name| many.contains(family(name)) || many.contains(name.as_str())).count()
-}
-
-/// Returns `true` for journals with the same ISSN, or with the same name, possibly with abbreviated words. Sister
-/// journals have names that begin alike, with more words.
-fn have_same_journal(a: &Fields, b: &Fields) -> bool {
-    let (one, other) = (a.journal(), b.journal());
-    let is_equal = !one.is_empty() && one == other;
-    let is_abbreviated =
-        !one.is_empty() && one.len() == other.len() && (abbreviates(one, other) || abbreviates(other, one));
-    is_equal
-        || is_abbreviated
-        || are_initials(one, other)
-        || are_initials(other, one)
-        || a.issns().iter().any(|issn| b.issns().contains(issn))
-}
-
-/// Compares names of journals, which databases abbreviate in different ways.
-pub(crate) fn journals(a: &Fields, b: &Fields) -> Match {
-    if a.issns().iter().any(|issn| b.issns().contains(issn)) {
-        return Match::Agree;
-    }
-    let (one, other) = (a.journal(), b.journal());
-    if one.is_empty() || other.is_empty() {
-        return Match::Unknown;
-    }
-    let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
-    Match::from_equality(
-        one == other
-            || abbreviates(short, long)
-            // If both have the same length, either may be the abbreviation.
-            || short.len() == long.len() && abbreviates(long, short)
-            || are_initials(short, long)
-            || (!have_own_words(short, long) && similarity(&short.join(" "), &long.join(" ")) >= 0.8),
-    )
-}
-
-/// Returns `true` for names with equally many words that differ in one place. Sister journals have long
-/// names that resemble each other.
-fn have_own_words(one: &[String], other: &[String]) -> bool {
-    let is_alike = |one: &str, other: &str| {
-        is_abbreviation_of(one, other) || is_abbreviation_of(other, one) || similarity(one, other) >= 0.75
-    };
-    one.len() == other.len() && one.iter().zip(other).any(|(one, other)| !is_alike(one, other))
-}
-
-/// Returns `true` if each word of the shorter name abbreviates a word of the longer name, in order.
-fn abbreviates(short: &[String], long: &[String]) -> bool {
-    let mut left = short.iter().peekable();
-    for word in long {
-        if left.next_if(|abbreviation| is_abbreviation_of(abbreviation, word)).is_none()
-            && left.peek().is_none()
-        {
-            break;
-        }
-    }
-    left.peek().is_none()
-}
-
-/// Returns `true` if a word abbreviates another: by its beginning, its first and last letter, or some of its letters in
-/// order.
-fn is_abbreviation_of(short: &str, word: &str) -> bool {
-    /// The number of letters of the longest usual contractions, such as `Dtsch` and `Wschr`.
-    const MAX_CONTRACTION: usize = 6;
-    let mut letters = word.chars();
-    let mut is_among = |letter: char| letters.any(|other| other == letter);
-    let (few, many) = (short.chars().count(), word.chars().count());
-    let is_contraction = 5 * few <= 3 * many && short.chars().next_back() == word.chars().next_back();
-    short.starts_with(word)
-        || word.starts_with(short)
-        || few > 2
-            && short.chars().next() == word.chars().next()
-            // Longer words are other words, such as `neurology` in `neuroradiology`, or spellings.
-            && (few <= MAX_CONTRACTION || few + 1 >= many)
-            && (is_contraction || short.chars().all(&mut is_among))
-}
-
-fn are_initials(short: &[String], long: &[String]) -> bool {
-    let [initials] = short else { return false };
-    let count = initials.chars().count();
-    let of_long: String = long.iter().filter_map(|word| word.chars().next()).take(count).collect();
-    count >= 3 && *initials == of_long
 }
 
 /// Returns `true` if two first pages may differ by a typing error: plain numbers of at least three digits that differ

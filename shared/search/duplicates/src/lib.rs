@@ -28,10 +28,12 @@
 
 #![warn(clippy::missing_errors_doc)]
 
+mod agreement;
 mod companions;
 mod comparison;
 mod fields;
 mod group;
+mod journal;
 mod keys;
 mod kind;
 mod place;

@@ -80,7 +80,11 @@ pub(crate) fn journal(name: &str) -> Vec<String> {
         return Vec::new();
     }
     let folded = fold(name);
-    let ends = [folded.find('('), folded.find(" = "), folded.find(" : "), conference(&folded)];
+    // The names of sister journals follow a colon, too: `Circulation: Heart Failure`.
+    const SUBTITLES: [&str; 5] =
+        [": the ", ": an ", ": official ", ": journal of ", ": international journal "];
+    let subtitle = SUBTITLES.iter().filter_map(|start| folded.find(start)).min();
+    let ends = [folded.find('('), folded.find(" = "), folded.find(" : "), subtitle, conference(&folded)];
     let end = ends.into_iter().flatten().min().unwrap_or(folded.len());
     let words = significant_words(&folded[..end], MAX_LETTERS);
     if words.is_empty() { significant_words(&folded, MAX_LETTERS) } else { words }
@@ -424,6 +428,8 @@ mod tests {
             ("Diabetes. Conference: 70th Sessions of the Association", "diabetes"),
             ("Conference: Diabetes", "conference diabetes"),
             ("Nature : international weekly", "nature"),
+            ("BJOG: An International Journal of Obstetrics and Gynaecology", "bjog"),
+            ("Circulation: Heart Failure", "circulation heart failure"),
         ] {
             assert_eq!(journal(name).join(" "), words, "{name}");
         }

@@ -309,6 +309,47 @@ fn sister_journals_are_never_certain() {
     assert_tiers(&[((&place, "j=Hypertension", "j=Hypertension Research"), Certain)]);
 }
 
+/// Short titles count only in one journal, whose name databases abbreviate.
+#[test]
+fn journal_of_a_short_title_has_a_full_and_an_abbreviated_name() {
+    let both = "t=Zinc and colds;a=Smith, J;y=2014;v=9;i=2;p=67-70";
+    for (one, other) in [
+        ("J Clin Invest", "Journal of Clinical Investigation"),
+        (
+            "Proc Natl Acad Sci U S A",
+            "Proceedings of the National Academy of Sciences of the United States of America",
+        ),
+        (
+            "Proc. Natl. Acad. Sci. USA",
+            "Proceedings of the National Academy of Sciences of the United States of America",
+        ),
+        ("Z Gastroenterol", "Zeitschrift für Gastroenterologie"),
+        ("Rev Assoc Med Bras", "Revista da Associação Médica Brasileira"),
+        ("Ned Tijdschr Geneeskd", "Nederlands tijdschrift voor geneeskunde"),
+        ("Rev Epidemiol Sante Publique", "Revue d'épidémiologie et de santé publique"),
+        ("Encephale", "L'Encéphale"),
+        ("AJR Am J Roentgenol", "American Journal of Roentgenology"),
+        ("AJR Am J Roentgenol", "AJR. American journal of roentgenology"),
+        ("JPEN J Parenter Enteral Nutr", "Journal of Parenteral and Enteral Nutrition"),
+        ("BJOG", "BJOG: An International Journal of Obstetrics and Gynaecology"),
+        ("Clin Infect Dis Off Publ Infect Dis Soc Am", "Clinical Infectious Diseases"),
+        ("Thorax: The Journal of the British Thoracic Society", "Thorax"),
+        ("Lancet Lond Engl", "Lancet (London, England)"),
+    ] {
+        assert_tiers(&[((both, &format!("j={one}"), &format!("j={other}")), Certain)]);
+    }
+    for (one, other) in [
+        ("Circulation", "Circulation: Heart Failure"),
+        ("Hypertension", "J Hypertens"),
+        ("Ann Intern Med", "Annals of Internal Medicine Clinical Cases"),
+        ("Lancet", "Lancet Oncol"),
+        ("J Am Coll Cardiol", "Journal of the American College of Cardiology Case Reports"),
+        ("Am J Med", "American Journal of Medical Genetics"),
+    ] {
+        assert_at_most_possible(&[(both, &format!("j={one}"), &format!("j={other}"))]);
+    }
+}
+
 #[test]
 fn abstract_of_a_meeting_is_no_article() {
     let article = "j=Blood;v=132;i=5;p=500-510";
