@@ -317,7 +317,7 @@ mod tests {
             "web_page{key, title=\"C\"}",
             "misc{\n  key,\n  title = {C\n{D}}}",
         ] {
-            for gap in ["\n", "\n\n", "\n% from a@example.org\n", "\n  "] {
+            for gap in ["\n", "\n\n", ",\n", "\n  "] {
                 let found = entries(&format!("{one}{gap}{other}{gap}{one}\n{other}"));
                 assert_eq!(found, [one, other, one, other], "{other}");
             }
@@ -337,6 +337,8 @@ mod tests {
             "function(a, b) { c = {d} }",
             "article{key, see title}",
             "{key, title={C}}",
+            "It is a comment:\narticle{key, title={C}}",
+            "% a@example.org\n\narticle{key, title={C}}",
         ] {
             assert_eq!(entries(&format!("{one}\n{text}\n{one}")), [one, one], "{text}");
         }

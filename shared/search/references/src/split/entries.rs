@@ -4,7 +4,7 @@
 //! comment by the rules of BibTeX. An entry with unbalanced braces must not swallow the rest of the file: it ends where
 //! a line begins the next entry, and is read as far as possible. If a field follows the brace that closes it, as in
 //! `title={A} b}, year={2000}}`, the brace is one too many, and the entry continues. A line that begins with a word, a
-//! brace, a key and a field is an entry without its `@`.
+//! brace, a key and a field is an entry without its `@`, unless text is between it and the entry before.
 
 use memchr::{memchr, memchr3};
 
@@ -39,6 +39,8 @@ pub(crate) struct Entries {
     is_closed: bool,
     /// `true` if the front of the tail is the beginning of the file.
     is_first: bool,
+    /// `true` if text is behind the last entry, so that the following entry without its `@` is a comment like the text.
+    in_text: bool,
 }
 
 /// An entry whose end has not been found.
@@ -280,6 +282,7 @@ impl Entries {
             lacks_end: false,
             is_closed: false,
             is_first: true,
+            in_text: false,
         }
     }
 
@@ -299,7 +302,7 @@ impl Entries {
             return Step::TooLarge { start: open.start };
         }
         (self.open, self.commented, self.in_comment, self.at) = (None, None, 0, 0);
-        self.is_first = false;
+        (self.is_first, self.in_text) = (false, false);
         self.lacks_end = open.depth > 0;
         let text = trimmed_end(tail, &(open.start..stop)).unwrap_or(stop);
         match open.kind {
@@ -339,13 +342,15 @@ impl Entries {
         // The beginning of the file begins a line.
         let mut line = Some(0).filter(|_| self.is_first && self.at == 0);
         let at = loop {
-            match line.map(|line| self.open_unsigned(tail, line, end)) {
+            match line.filter(|_| !self.in_text).map(|line| self.open_unsigned(tail, line, end)) {
                 Some(Some(true)) => return None,
                 Some(None) => return Some(self.skip(tail, line.unwrap_or(self.at), end)),
                 _ => {}
             }
             let found = memchr3(b'@', b'\n', b'\r', &tail[self.at..]);
-            spend(found.unwrap_or(tail.len() - self.at));
+            let passed = &tail[self.at..found.map_or(tail.len(), |found| self.at + found)];
+            spend(passed.len());
+            self.in_text |= passed.iter().any(u8::is_ascii_alphanumeric);
             let Some(found) = found else { return Some(self.skip(tail, tail.len(), end)) };
             let at = self.at + found;
             if tail[at] == b'@' {
