@@ -13,7 +13,7 @@ use messages::{Queue, QueueSpec, naming};
 use saga::{Function, Service, Source, System};
 use serde_json::Value;
 
-use super::checks::permissions::RECEIVE;
+use super::checks::permissions::{DRAIN, RECEIVE};
 use crate::DocumentStore;
 
 /// The binary of the program with all functions.
@@ -374,10 +374,10 @@ fn statements<P>(
         Statement::new(&["logs:CreateLogStream", "logs:PutLogEvents"], [logs.to_owned()]),
         Statement::new(&RECEIVE, own.map(of)),
         Statement::new(&["sqs:SendMessage"], declared.sends.iter().chain(&dead).map(of)),
-        Statement::new(&["sqs:ReceiveMessage", "sqs:DeleteMessage"], declared.drains.iter().map(of)),
+        Statement::new(&DRAIN, declared.drains.iter().map(of)),
     ];
     if !declared.drains.is_empty() {
-        // A retry of failures counts the messages in the queues to which it sends.
+        // A retry of failures counts the messages in the queues to which it sends, and in their dead-letter queues.
         statements.push(Statement::new(&["sqs:GetQueueAttributes"], declared.sends.iter().map(of)));
     }
     if store == DocumentStore::Dynamodb && declared.services.contains(&Service::DATABASE) {

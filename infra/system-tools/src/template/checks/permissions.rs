@@ -21,6 +21,8 @@ pub type OwnCalls = fn(&Template, &Function<'_>, Service) -> Vec<Call>;
 /// The actions of the event source of a queue, and of the function that settles its messages.
 pub(crate) const RECEIVE: [&str; 4] =
     ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ChangeMessageVisibility"];
+/// The calls on a dead-letter queue that a function drains.
+pub(crate) const DRAIN: [&str; 3] = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"];
 
 /// Calls that cannot be restricted to resources
 /// (<https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html>), as far as Lambda needs
@@ -140,13 +142,13 @@ fn needed<P>(
     let sends = declared.sends.iter().chain(&dead).map(queue).chain(on_failure(function));
     calls.extend(sends.flat_map(|queue| on(&["sqs:SendMessage"], &queue)));
     if !declared.drains.is_empty() {
-        // An operator's retry counts the messages in these queues: its first messages have to be processed before the
-        // others follow.
+        // An operator's retry counts the messages in these queues and in their dead-letter queues: its first messages have
+        // to be processed before the others follow.
         let counted = declared.sends.iter().map(queue);
         calls.extend(counted.flat_map(|queue| on(&["sqs:GetQueueAttributes"], &queue)));
     }
     let drains = declared.drains.iter().map(queue);
-    calls.extend(drains.flat_map(|queue| on(&["sqs:ReceiveMessage", "sqs:DeleteMessage"], &queue)));
+    calls.extend(drains.flat_map(|queue| on(&DRAIN, &queue)));
     for service in declared.services {
         calls.extend(match *service {
             Service::DATABASE => match store::of_function(system, function) {
