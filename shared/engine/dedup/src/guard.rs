@@ -93,9 +93,11 @@ impl HandlerResult {
     }
 }
 
-/// The maximum delay of a retry, half of the maximum visibility timeout of SQS, which is 12 hours from the receipt
+/// The maximum delay of a retry. With it, 20 deliveries of a command end within 80 hours, before its queue deletes the
+/// command: the queues of the templates keep a message for four days. A queue whose handler waits this long should not
+/// have a receive limit above 23. SQS hides a message for at most 12 hours
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>).
-pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(6 * 60 * 60);
+pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(4 * 60 * 60);
 
 /// Failure of a handler.
 #[derive(Debug, thiserror::Error)]
@@ -154,8 +156,9 @@ pub trait Handler: Send + Sync + 'static {
     }
 
     /// Returns the delays between the deliveries of a command that failed, unless the error states one. With a longer
-    /// backoff, the receive limit of the queue bridges a longer outage of the service that the handler calls. Delays are
-    /// at most [`MAX_RETRY_AFTER`].
+    /// backoff, the receive limit of the queue bridges a longer outage of the service that the handler calls. Delays,
+    /// including their random part, are at most [`MAX_RETRY_AFTER`]. A reply that could not be sent is retried with
+    /// [`Backoff::FAILURE`].
     fn backoff(&self, _command: &Self::Command) -> Backoff {
         Backoff::FAILURE
     }
@@ -218,6 +221,12 @@ impl Failure {
     }
 }
 
+/// Returns the delay of a retry, at most [`MAX_RETRY_AFTER`] with its random part.
+fn delay(Backoff { first, max }: Backoff, received: u32, random: f64) -> Duration {
+    let bounded = Backoff { first, max: max.min(MAX_RETRY_AFTER) };
+    bounded.after(received, random).min(MAX_RETRY_AFTER)
+}
+
 #[async_trait]
 impl<H: Handler> Consumer for IdempotentConsumer<H> {
     async fn consume(&self, batch: &[Delivery], deadline: Option<Timestamp>) -> Vec<Disposition> {
@@ -266,9 +275,13 @@ impl<H: Handler> IdempotentConsumer<H> {
                 reporter.faulty(Some(&asked.message), received, chain(&error))
             }
             Err(error) => {
-                let Backoff { first, max } = self.handler.backoff(&asked.command);
-                let backoff = Backoff { first, max: max.min(MAX_RETRY_AFTER) };
-                reporter.retry(&asked.message, backoff, received, chain(&error))
+                // The backoff of the handler is for its own service. A reply or a filter that failed is retried soon.
+                let backoff = match &error {
+                    Failure::Handler(_) => self.handler.backoff(&asked.command),
+                    _ => Backoff::FAILURE,
+                };
+                let after = delay(backoff, received, reporter.host.unit_random());
+                reporter.retry_after(&asked.message, after, received, chain(&error))
             }
         }
     }
@@ -458,6 +471,10 @@ mod tests {
         ) -> Result<HandlerResult, HandlerError> {
             HandlerResult::completed("charged").reply(&asked.command)
         }
+
+        fn backoff(&self, _: &Command) -> Backoff {
+            Backoff { first: MAX_RETRY_AFTER, max: MAX_RETRY_AFTER }
+        }
     }
 
     /// Keeps what is sent.
@@ -469,6 +486,18 @@ mod tests {
         async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
             self.0.lock().unwrap().extend(messages.iter().cloned());
             messages.iter().map(|_| Ok(())).collect()
+        }
+    }
+
+    /// Sends nothing.
+    struct Throttled;
+
+    #[async_trait]
+    impl SendMessages for Throttled {
+        async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
+            let throttled =
+                || SendError::Store(StoreError::unavailable("sending to queue cards", "too many calls"));
+            messages.iter().map(|_| Err(throttled())).collect()
         }
     }
 
@@ -596,6 +625,27 @@ mod tests {
         assert_eq!(delay(90), 90);
         assert_eq!(delay(u64::MAX), MAX_RETRY_AFTER.as_secs(), "longer than a queue can hide a message");
         assert_eq!(delay(0), Backoff::FAILURE.first.as_secs(), "without a delay, the backoff of the handler");
+    }
+
+    #[test]
+    fn unsent_reply_is_retried_without_backoff_of_handler() {
+        let consumer =
+            guard(Ports { send: Arc::new(Throttled), filter: None, reporter: reporter() }, Replying);
+        let body = command(0).encode().unwrap();
+        let delivery = Delivery { record_id: "1".into(), body, receive_count: 1 };
+        let answer = consumer.consume(&[delivery], None).now_or_never().unwrap().remove(0);
+        let Disposition::Retry { after, .. } = &answer else { panic!("{answer:?}") };
+        assert_eq!(*after, Backoff::FAILURE.first);
+    }
+
+    #[test]
+    fn delay_with_random_part_is_bounded() {
+        let longest = Backoff { first: Duration::MAX, max: Duration::MAX };
+        for random in [0.0, 0.7, 1.0] {
+            assert_eq!(super::delay(longest, 20, random), MAX_RETRY_AFTER);
+        }
+        let retention = Duration::from_secs(4 * 24 * 60 * 60);
+        assert!(MAX_RETRY_AFTER * 20 < retention, "20 deliveries end before a queue deletes the command");
     }
 
     #[test]
