@@ -525,6 +525,33 @@ async fn observer_receives_outcome_and_metadata_of_session() {
 }
 
 #[tokio::test]
+async fn expired_session_is_not_reported_as_abandoned() {
+    let world = World::new();
+    let entry = world.backend.ports.engine.entry_point("tests").unwrap();
+    let mut session = entry.session(PartitionKey::named("tests", "one"));
+    let removed = SearchImportEnded { project_id: project(), studies: 0, reason: None };
+    session.send(&ImportEvent::SearchImportFailed(removed)).unwrap();
+    session.commit().await.unwrap();
+    let control = deliveries(&world.take(&CONTROL).await);
+    assert_eq!(control.len(), 1);
+    world.functions.dispatch_outbox.consume(&control, None).await;
+    // An operator retries the control message after the session's record has expired.
+    world.host.advance(Duration::from_secs(8 * 24 * 3600));
+    world.store().purge(world.host.now()).await.unwrap();
+    let observer = Arc::new(Outcomes::default());
+    let observed: Arc<dyn ObserveSessions> = observer.clone();
+    let settling = DispatchOutbox { observer: Some(observed), ..world.functions.dispatch_outbox.clone() };
+    for _ in 0..8 {
+        settling.consume(&control, None).await;
+        for sent in deliveries(&world.take(&CONTROL).await) {
+            settling.consume(&[sent], None).await;
+        }
+        world.host.advance(Duration::from_secs(30));
+    }
+    assert_eq!(observer.0.lock().unwrap().len(), 0);
+}
+
+#[tokio::test]
 async fn session_reads_its_own_writes() {
     let world = World::new();
     let entry = world.backend.ports.engine.entry_point("tests").unwrap();

@@ -10,7 +10,7 @@ use simulation::{Config, Mode, Range, hunt_all, run_many, simulate};
 use testing::proof;
 
 /// The maximum number of schedules that a planted defect may survive.
-const MUTANT_SEEDS: u64 = 20_000;
+const MUTANT_SEEDS: u64 = 40_000;
 
 #[rstest]
 fn every_invariant_holds(#[values(Mode::Ledger, Mode::Optimistic)] mode: Mode) {

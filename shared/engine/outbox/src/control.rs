@@ -60,10 +60,12 @@ pub struct SettledSession<'a> {
     pub metadata: &'a BTreeMap<String, String>,
 }
 
-/// Learns the outcomes of sessions, for example to notify the client of an abandoned request.
+/// Learns the outcomes of sessions with messages, for example to notify the client of an abandoned request. A session that
+/// only writes records has no control message, and its outcome is that of its commit.
 #[async_trait]
 pub trait ObserveSessions: Send + Sync {
-    /// Receives a session at least once after its outcome is known.
+    /// Receives a session at least once after its outcome is known. If its control message is processed only after the
+    /// retention of sessions, the outcome may be unknown, and the session is not received.
     ///
     /// # Errors
     /// Returns an error if the call has to be repeated. The queue redelivers the control message until it dead-letters
@@ -119,13 +121,14 @@ impl DispatchOutbox {
         match self.sessions.find(look.session_id).await? {
             SessionStatus::Committed => self.dispatch(message, look, deadline).await,
             SessionStatus::Tombstone => {
-                self.observe(message, look, SessionOutcome::Abandoned).await?;
+                self.observe_abandoned(message, look).await?;
                 Ok("the session was abandoned before")
             }
             SessionStatus::Nothing => match next_check(look) {
                 Some((delay, next)) => {
-                    let now = self.dispatcher.reporter.host.now();
-                    let control = control_message(&message.body.system, message.partition, &next, now);
+                    // The time stays that of the session, whose age decides what an absent record means.
+                    let (system, partition) = (&message.body.system, message.partition);
+                    let control = control_message(system, partition, &next, message.time);
                     send_one(self.dispatcher.send.as_ref(), &control, CONTROL, delay).await?;
                     Ok("the session is not committed yet; looking again later")
                 }
@@ -145,6 +148,18 @@ impl DispatchOutbox {
         observer.settled(SettledSession { id, partition, outcome, metadata }).await
     }
 
+    /// Reports an abandoned session, unless a record of its commit may have expired. An operator may retry a control
+    /// message weeks after the commit, and then the session only looks abandoned.
+    async fn observe_abandoned(&self, message: &Message, look: &SettleSession) -> Result<(), StoreError> {
+        let Dispatcher { reporter, policy, .. } = &self.dispatcher;
+        if reporter.host.now().duration_since(message.time) < policy.retention {
+            return self.observe(message, look, SessionOutcome::Abandoned).await;
+        }
+        let (function, correlation_id) = (reporter.function, message.partition);
+        tracing::warn!(function, %correlation_id, "the record of a session may have expired, so its outcome is unknown");
+        Ok(())
+    }
+
     async fn abandon(
         &self,
         message: &Message,
@@ -155,7 +170,7 @@ impl DispatchOutbox {
             // The session was committed just before this attempt to abandon it.
             SessionStatus::Committed => self.dispatch(message, look, deadline).await,
             SessionStatus::Tombstone | SessionStatus::Nothing => {
-                self.observe(message, look, SessionOutcome::Abandoned).await?;
+                self.observe_abandoned(message, look).await?;
                 Ok("the session took too long to commit and is abandoned")
             }
         }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::join_all;
 use futures::{StreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
 use messages::queue::MAX_BATCH;
@@ -15,7 +16,7 @@ use serde_json::Value;
 
 use crate::entry::{Entry, Kind};
 use crate::policy::{Failure, Policy, Settlement};
-use crate::records::WriteRecords;
+use crate::records::{OwnedRecord, WriteRecords};
 use crate::sweep::{Owner, SweepOutbox, Unreadable, UnreadableAction};
 use crate::views::{View, WriteViews};
 
@@ -40,8 +41,8 @@ impl Dispatcher {
     /// Performs the entries. Returns the settlement of each. An entry that fails does not stop the others.
     pub async fn perform(&self, entries: &[Entry]) -> Vec<Settlement> {
         let mut results = self.write_views(entries).await;
-        results.extend(self.write_records(entries).await);
         results.extend(self.send_messages(entries).await);
+        results.extend(self.write_records(entries).await);
         self.log_failures(&results);
         let now = self.reporter.host.now();
         let settled = results
@@ -105,19 +106,22 @@ impl Dispatcher {
         results
     }
 
-    /// Writes the records one by one: an instance has few of them.
+    /// Writes the records, all of them at the same time, so that a slow store delays them as little as one of them.
     async fn write_records<'a>(&self, entries: &'a [Entry]) -> Vec<(&'a Entry, Result<(), Failure>)> {
-        let mut results = Vec::new();
+        let (mut results, mut readable) = (Vec::new(), Vec::<(&Entry, OwnedRecord)>::new());
         for entry in entries.iter().filter(|entry| entry.kind == Kind::Record) {
-            let written = match serde_json::from_str(&entry.payload) {
-                Ok(record) => {
-                    self.reporter.measure(Metric::STORAGE_CALLS, 1);
-                    self.records.advance_record(&record).await.map_err(|error| store_failure(&error))
-                }
-                Err(error) => Err(unreadable(&error)),
-            };
-            results.push((entry, written));
+            match serde_json::from_str(&entry.payload) {
+                Ok(record) => readable.push((entry, record)),
+                Err(error) => results.push((entry, Err(unreadable(&error)))),
+            }
         }
+        if !readable.is_empty() {
+            self.reporter.measure(Metric::STORAGE_CALLS, readable.len() as u64);
+        }
+        let writes = readable.iter().map(|(_, record)| self.records.advance_record(record));
+        let written = join_all(writes).await;
+        let written = written.into_iter().map(|written| written.map_err(|error| store_failure(&error)));
+        results.extend(readable.iter().map(|(entry, _)| *entry).zip(written));
         results
     }
 

@@ -62,6 +62,33 @@ pub struct OwnedRecord {
     pub body: Value,
 }
 
+/// The maximum length of a record's key in bytes. With it, the key of an item on DynamoDB stays within its 2,048 bytes
+/// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html>).
+pub const MAX_KEY_BYTES: usize = 1_024;
+
+/// Returns the reason why some store cannot hold a record; `None` if all stores can. A transition has no store that could
+/// refuse the record, so the reason has to be known before the state changes.
+pub fn unsupported_record(key: &Key, body: &Value) -> Option<&'static str> {
+    if key.kind.len() + key.id.len() > MAX_KEY_BYTES {
+        return Some("the key is longer than 1,024 bytes");
+    }
+    let (mut reason, mut values) = (None, vec![body]);
+    while let Some(value) = values.pop() {
+        match value {
+            Value::Array(items) => values.extend(items),
+            Value::Object(fields) if fields.keys().any(|name| name.contains('\0')) => {
+                reason = Some("the name of a field contains a zero character");
+            }
+            Value::Object(fields) => values.extend(fields.values()),
+            Value::Number(number) if number.as_u64().is_some_and(|number| i64::try_from(number).is_err()) => {
+                reason = Some("a number is larger than 64 bits with a sign can represent");
+            }
+            Value::Number(_) | Value::Null | Value::Bool(_) | Value::String(_) => {}
+        }
+    }
+    reason
+}
+
 /// A read of a record by a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordRead {
@@ -97,4 +124,24 @@ pub trait WriteRecords: Send + Sync {
     /// # Errors
     /// Returns an error if the store is unavailable. The record may have been stored.
     async fn advance_record(&self, record: &OwnedRecord) -> Result<(), StoreError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn record_that_some_store_refuses_is_unsupported() {
+        let key = Key::new("receipt", "17");
+        for body in [json!({ "a": [1, { "b": "x\0" }] }), json!(i64::MAX), json!(-1.5), Value::Null] {
+            assert_eq!(unsupported_record(&key, &body), None, "{body}");
+        }
+        for body in [json!([{ "a": i64::MAX as u64 + 1 }]), json!({ "a": { "b\0": 1 } })] {
+            assert!(unsupported_record(&key, &body).is_some(), "{body}");
+        }
+        assert_eq!(unsupported_record(&Key::new("k", "x".repeat(MAX_KEY_BYTES - 1)), &Value::Null), None);
+        assert!(unsupported_record(&Key::new("k", "x".repeat(MAX_KEY_BYTES)), &Value::Null).is_some());
+    }
 }

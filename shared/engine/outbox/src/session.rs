@@ -365,12 +365,12 @@ impl CommitError {
     }
 }
 
-/// Returns the control message of a session, which has the id of the session.
+/// Returns the control message of a session, which has the id of the session and the time of its commit.
 pub fn control_message(
     system: &str,
     partition: PartitionKey,
     look: &SettleSession,
-    now: Timestamp,
+    time: Timestamp,
 ) -> Message {
     let body = Body {
         system: system.to_owned(),
@@ -380,7 +380,7 @@ pub fn control_message(
         data: Json::of(look).unwrap_or_default(),
     };
     let id = MessageId::from_uuid(look.session_id.as_uuid());
-    Message { traceparent: None, ..Message::new(id, "session", partition, now, body) }
+    Message { traceparent: None, ..Message::new(id, "session", partition, time, body) }
 }
 
 fn first_check(session_id: SessionId, options: &Options) -> SettleSession {

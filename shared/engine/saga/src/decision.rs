@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use messages::store::chain;
 use messages::{Body, PartitionKey, Payload, Queue, Token};
-use outbox::Key;
+use outbox::{Key, unsupported_record};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -196,11 +196,14 @@ impl<S> Advance<S> {
     /// Writes a record of the application, which belongs to this instance: no session and no other instance writes it.
     /// Sessions read it with [`outbox::Session::read`], and are refused if it changes before they commit. The record is
     /// written after the change of the state, like a message. Readers may therefore see the previous content for a
-    /// moment, but never an earlier one again.
+    /// moment, but never an earlier one again. Nothing removes the record with the instance.
     #[must_use]
     pub fn write(mut self, key: Key, content: &impl Serialize) -> Self {
         self.effects.push(match serde_json::to_value(content) {
-            Ok(body) => Effect::Write { key, body },
+            Ok(body) => match unsupported_record(&key, &body) {
+                Some(why) => Effect::Broken(format!("record {key} cannot be stored: {why}")),
+                None => Effect::Write { key, body },
+            },
             Err(error) => Effect::Broken(format!("record {key} cannot be encoded: {error}")),
         });
         self

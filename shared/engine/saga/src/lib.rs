@@ -32,7 +32,8 @@
 //! - Each event changes the state once, however often and late it is delivered, and each effect of the change is
 //!   performed.
 //! - An event that no state expects is ignored explicitly, postponed, or rejected and kept.
-//! - A document disappears after its retention, and with it everything that was stored for the instance.
+//! - A document disappears after its retention, with its outbox and its ledger item. Views and records of the application
+//!   remain.
 //!
 //! A transition has no access to stores or services: it may run several times for one event, so only its result counts.
 //!
