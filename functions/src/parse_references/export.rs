@@ -61,9 +61,12 @@ impl ParseReferences {
         Ok(HandlerResult::completed(result))
     }
 
-    /// Removes the object, which an earlier attempt may have stored before it could check again.
+    /// Removes the object, with studies or with the name of a damaged one, which an earlier attempt may have stored before
+    /// it could check again.
     async fn remove_export(&self, key: &ExportKey) -> Result<HandlerResult, HandlerError> {
-        self.bucket.remove(&key.to_string()).await?;
+        for object in self.bucket.find(&ExportKey::beginning(key.project, key.search, key.export)).await? {
+            self.bucket.remove(&object.key).await?;
+        }
         Ok(HandlerResult::completed("the search does not have the files of the export any more"))
     }
 

@@ -136,6 +136,12 @@ impl ExportKey {
         ExportContent::read(key.strip_prefix(&Self::beginning(project, search, export))?)
     }
 
+    /// Returns `true` if an export's object with this key contains studies, and does not only name a damaged one.
+    pub fn has_studies(key: &str) -> bool {
+        let name = key.rsplit('/').next().unwrap_or_default();
+        name.split_once('.').is_some_and(|(_, ending)| !ending.starts_with(DAMAGED))
+    }
+
     /// Returns the key prefix of all exports of a search.
     pub fn folder(project: ProjectId, search: SearchId) -> String {
         format!("{PREFIX}{project}/{search}/")
@@ -223,6 +229,7 @@ mod tests {
             let key = ExportKey { project, search, export, content }.to_string();
             let read = ExportKey::content(project, search, export, &key);
             assert_eq!(read, Some(content), "{key}");
+            assert_eq!(ExportKey::has_studies(&key), content != damaged, "{key}");
         }
         let folder = ExportKey::folder(project, search);
         for end in ["", "ris2", "damaged.", "damaged.x.y.1", &format!("damaged.{search}.{search}.x")] {

@@ -20,6 +20,9 @@ use crate::{Error, FilesToExport, ProjectAccess, SearchService};
 
 /// The maximum number of stored exports of one search. Exports in progress do not count.
 const MAX_EXPORTS: usize = 20;
+/// The maximum number of stored objects of an import that only name a damaged study. They are empty, and do not prevent
+/// exports of other studies.
+const MAX_FAILED_EXPORTS: usize = 200;
 /// The maximum number of exports of one project in progress, waiting or running. Each may occupy a parser for 15
 /// minutes, and all projects share the parsers.
 pub const MAX_IN_PROGRESS: usize = 4;
@@ -127,7 +130,9 @@ impl SearchService {
             return Ok(Err(ExportRefusal::Empty));
         };
         let others: Vec<_> = searches.collect();
-        if self.bucket.find(&ExportKey::folder(project_id, search)).await?.len() >= MAX_EXPORTS {
+        let stored = self.bucket.find(&ExportKey::folder(project_id, search)).await?;
+        let with_studies = stored.iter().filter(|object| ExportKey::has_studies(&object.key)).count();
+        if with_studies >= MAX_EXPORTS || stored.len() >= MAX_EXPORTS + MAX_FAILED_EXPORTS {
             return Ok(Err(ExportRefusal::TooMany));
         }
         let sources = self.sources_for(&files.jobs, wanted).await?;
