@@ -57,14 +57,17 @@ pub struct Failures {
 
 impl Failures {
     /// Records all failures, and takes the steps of operations until the deadline is near. Without a deadline it takes
-    /// one step, if it is due.
+    /// one step, if it is due. The first step precedes the recording, which may take the rest of the time if there are
+    /// very many failures.
     ///
     /// # Errors
     /// Returns an error if a store or queue is unavailable. The next call continues the work.
     pub async fn run(&self, deadline: Option<Timestamp>) -> Result<(), StoreError> {
+        let mut is_more = self.run_step().await;
         let collected = self.collect(deadline).await;
-        while self.run_step().await? && deadline.is_some() && !self.reporter.host.is_past(deadline) {
+        while is_more? && deadline.is_some() && !self.reporter.host.is_past(deadline) {
             self.reporter.host.sleep(PACE).await;
+            is_more = self.run_step().await;
         }
         collected.map(drop)
     }
