@@ -9,8 +9,8 @@ use messages::panics::{contain, contain_async};
 use messages::queue::MAX_BATCH;
 use messages::store::chain;
 use messages::{
-    Backoff, Body, Consumer, Delivery, Disposition, EncodeError, Message, Outgoing, PanicError, Payload,
-    Queue, Reporter, SendError, SendMessages, StoreError, Token, Verdict,
+    Backoff, Body, Consumer, DEADLINE_NEAR, Delivery, Disposition, EncodeError, Message, Outgoing,
+    PanicError, Payload, Queue, Reporter, SendError, SendMessages, StoreError, Token, Verdict,
 };
 
 use crate::filter::{self, Filter, Stores};
@@ -98,6 +98,9 @@ impl HandlerResult {
 /// have a receive limit above 23. SQS hides a message for at most 12 hours
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>).
 pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(4 * 60 * 60);
+
+/// The number of deliveries from which a command is sent again if the invocation has no time for it.
+const LATE_DELIVERIES: u32 = 10;
 
 /// Failure of a handler.
 #[derive(Debug, thiserror::Error)]
@@ -261,10 +264,10 @@ impl<H: Handler> IdempotentConsumer<H> {
                 return reporter.faulty(message.as_ref(), received, panicked.to_string());
             }
         };
-        if late {
-            return reporter.retry_late(&message, received);
-        }
         let asked = CommandMessage { message, command };
+        if late {
+            return self.postpone(&asked, delivery, reporter).await;
+        }
         match self.work(&asked, delivery, reporter, deadline).await {
             Ok(()) => Disposition::Acknowledge,
             Err(Failure::Handler(HandlerError::Permanent(why))) => reporter.reject(Some(&asked.message), why),
@@ -284,6 +287,36 @@ impl<H: Handler> IdempotentConsumer<H> {
                 reporter.retry_after(&asked.message, after, received, chain(&error))
             }
         }
+    }
+
+    /// Returns a command to its queue for which the invocation has no time left. Each redelivery counts towards the receive
+    /// limit of the queue, although the command was never tried. So a command that waits for long is sent again.
+    async fn postpone(
+        &self,
+        asked: &CommandMessage<H::Command>,
+        delivery: &Delivery,
+        reporter: &Reporter,
+    ) -> Disposition {
+        let received = delivery.receive_count;
+        if received >= LATE_DELIVERIES && self.send_once_more(asked, delivery).await.is_ok() {
+            reporter.note(Some(&asked.message), Verdict::Retried, DEADLINE_NEAR);
+            return Disposition::Acknowledge;
+        }
+        reporter.retry_late(&asked.message, received)
+    }
+
+    /// Sends the command again, unless an earlier delivery of this record has done so.
+    async fn send_once_more(
+        &self,
+        asked: &CommandMessage<H::Command>,
+        delivery: &Delivery,
+    ) -> Result<(), Failure> {
+        if let Some(filter) = &self.filter
+            && filter.was_resent(&asked.message, &delivery.record_id).await?
+        {
+            return Ok(());
+        }
+        self.resend(asked, delivery).await
     }
 
     async fn work(
@@ -564,6 +597,23 @@ mod tests {
         assert_eq!(receive("", 2), 4, "it may be the copy");
         let copy = sent.0.lock().unwrap()[1].clone();
         assert_eq!((copy.id, copy.body), (command(0).id, body.clone()));
+    }
+
+    #[test]
+    fn command_without_time_left_is_sent_again_before_its_last_delivery() {
+        let (sent, memory) = (Arc::new(Outbox::default()), Arc::new(Memory::default()));
+        let filter = Some(Stores { processed: memory.clone(), tokens: memory });
+        let consumer = guard(Ports { send: sent.clone(), filter, reporter: reporter() }, Replying);
+        let body = command(0).encode().unwrap();
+        let receive = |receive_count| {
+            let delivery = Delivery { record_id: "1".into(), body: body.clone(), receive_count };
+            let passed = Timestamp::UNIX_EPOCH - jiff::SignedDuration::from_secs(1);
+            let answers = consumer.consume(&[delivery], Some(passed)).now_or_never().unwrap();
+            (answers[0] == Disposition::Acknowledge, sent.0.lock().unwrap().len())
+        };
+        assert_eq!(receive(LATE_DELIVERIES - 1), (false, 0));
+        assert_eq!(receive(LATE_DELIVERIES), (true, 1));
+        assert_eq!(receive(LATE_DELIVERIES + 1), (true, 1), "its acknowledgement failed");
     }
 
     #[test]
