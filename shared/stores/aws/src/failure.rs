@@ -120,10 +120,16 @@ fn answered(resource: Resource, code: String, message: String) -> Failure {
     }
 }
 
-fn may_pass(code: &str, status: u16) -> bool {
+/// Returns `true` if a call or an entry of a batch with this error code may succeed later, at once or after an operator
+/// has corrected the cause. SQS also states throttled and KMS errors as faults of the sender.
+pub(crate) fn may_pass(code: &str, status: u16) -> bool {
     let named = THROTTLING_ERRORS.contains(&code) || TRANSIENT_ERRORS.contains(&code);
+    // The key of an encrypted queue is throttled, disabled or not permitted
+    // (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html#API_SendMessage_Errors>).
+    let of_key =
+        code.trim_start_matches("AWS.SimpleQueueService.").starts_with("Kms") || code.starts_with("KMS.");
     // SQS: too many messages are being worked on.
-    named || kind(code) != Kind::Other || code == "OverLimit" || status >= 500 || status == 429
+    named || of_key || kind(code) != Kind::Other || code == "OverLimit" || status >= 500 || status == 429
 }
 
 #[derive(PartialEq, Eq)]

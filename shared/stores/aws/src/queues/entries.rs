@@ -2,6 +2,8 @@
 
 use aws_sdk_sqs::types::{BatchResultErrorEntry, SendMessageBatchResultEntry};
 
+use crate::failure::may_pass;
+
 /// The outcome of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -23,7 +25,8 @@ pub(crate) fn outcome(
     match failed.iter().find(|entry| entry.id() == id) {
         Some(entry) => {
             let why = format!("{}: {}", entry.code(), entry.message().unwrap_or("no explanation"));
-            if entry.sender_fault() { Outcome::Refused(why) } else { Outcome::Failed(why) }
+            let is_refused = entry.sender_fault() && !may_pass(entry.code(), 0);
+            if is_refused { Outcome::Refused(why) } else { Outcome::Failed(why) }
         }
         None if successful.iter().any(|entry| entry.id() == id) => Outcome::Sent,
         None => Outcome::Failed("the answer does not mention it".to_owned()),
@@ -35,7 +38,11 @@ mod tests {
     use super::*;
 
     fn failed(id: &str, sender_fault: bool) -> BatchResultErrorEntry {
-        let entry = BatchResultErrorEntry::builder().id(id).code("Code").message("words");
+        with_code(id, "Code", sender_fault)
+    }
+
+    fn with_code(id: &str, code: &str, sender_fault: bool) -> BatchResultErrorEntry {
+        let entry = BatchResultErrorEntry::builder().id(id).code(code).message("words");
         entry.sender_fault(sender_fault).build().unwrap()
     }
 
@@ -52,5 +59,18 @@ mod tests {
         assert_eq!(of("1"), Outcome::Failed("Code: words".into()));
         assert_eq!(of("2"), Outcome::Refused("Code: words".into()));
         assert_eq!(of("3"), Outcome::Failed("the answer does not mention it".into()));
+    }
+    #[test]
+    fn throttled_entry_is_sent_again_although_sender_is_at_fault() {
+        for code in [
+            "RequestThrottled",
+            "ThrottlingException",
+            "KmsThrottled",
+            "KmsDisabled",
+            "KMS.DisabledException",
+        ] {
+            let outcome = outcome("0", &[], &[with_code("0", code, true)]);
+            assert_eq!(outcome, Outcome::Failed(format!("{code}: words")));
+        }
     }
 }
