@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use embedded::{Lock, LockError, OpenError, Settings, Store};
 use futures::future::join_all;
 use jiff::Timestamp;
+use messages::panics::contain_async;
 use messages::queue::MAX_BATCH;
+use messages::store::chain;
 use messages::{
     Consumer, DecisionSink, Delivery, Depth, Disposition, Host, Message, Queue, QueueSpec, ReceiveMessages,
     ReceivedMessage, Reporter, StoreError,
@@ -46,6 +48,8 @@ const FAILURE_WAIT: Duration = Duration::from_secs(1);
 const LAMBDA_FACTOR: u32 = 6;
 /// The minimum visibility timeout. With a shorter one, a busy machine would deliver messages twice.
 const MIN_VISIBILITY: Duration = Duration::from_secs(60);
+/// The part of the visibility timeout that a batch leaves unused, to store its results.
+const RESERVE: Duration = Duration::from_secs(5);
 /// The time slice of a message that is handled alone. A function that needs longer stores a checkpoint and has its
 /// message sent again, after those of other partitions, so that small files wait at most this long for a large one.
 const TURN: Duration = Duration::from_secs(2);
@@ -434,7 +438,9 @@ impl Pump {
     async fn sweep(self: Arc<Self>, host: Arc<dyn Host>, mut stopped: watch::Receiver<()>) {
         let interval = if self.store.is_some() { SWEEP_INTERVAL } else { REMOTE_SWEEP_INTERVAL };
         while is_running(&stopped) {
-            self.sweep_once(host.now()).await;
+            if let Err(panicked) = contain_async(self.sweep_once(host.now())).await {
+                tracing::error!(error = chain(&panicked), "a sweep failed");
+            }
             unless_stopped(&mut stopped, tokio::time::sleep(interval)).await;
         }
     }
@@ -443,7 +449,9 @@ impl Pump {
     async fn keep_up(self: Arc<Self>, upkeep: Arc<dyn Upkeep>, mut stopped: watch::Receiver<()>) {
         while is_running(&stopped) {
             let began = Instant::now();
-            let step = upkeep.step().await;
+            let step = contain_async(upkeep.step()).await;
+            let step = step
+                .unwrap_or_else(|panicked| Err(StoreError::unusable("working in the background", panicked)));
             let is_more = matches!(step, Ok(true));
             log_error(step, "work in the background failed");
             let is_busy = self.long.load(Ordering::Relaxed) > 0;
@@ -495,7 +503,7 @@ impl Pump {
     }
 
     async fn receive(&self, queue: &Queue, spec: &QueueSpec) -> Result<Vec<ReceivedMessage>, StoreError> {
-        let visibility = self.visibility.unwrap_or_else(|| visibility(spec));
+        let visibility = self.visibility(spec);
         let mut batch = self.source.receive(queue, spec.batch_size, visibility).await?;
         // With more messages to choose from, the order can differ more from the sent one.
         while self.order.is_some() && !batch.is_empty() && batch.len() < 10 * MAX_BATCH {
@@ -508,12 +516,22 @@ impl Pump {
         Ok(batch)
     }
 
-    /// Returns the end of the turn of a message that is handled alone; larger batches have none. A message that is
-    /// redelivered because its turn was too short has a longer one.
-    fn end_of_turn(&self, spec: &QueueSpec, deliveries: &[Delivery]) -> Option<Timestamp> {
-        let [delivery] = deliveries else { return None };
-        let turn = turn(self.turn, delivery.receive_count);
-        is_long(spec).then(|| self.host.now().checked_add(turn).unwrap_or(Timestamp::MAX))
+    /// Returns the deadline of a batch. Messages that are handled alone have turns, and a message that is redelivered
+    /// because its turn was too short has a longer one. Other batches end before their messages are visible again, which
+    /// another worker would then handle as well.
+    fn deadline(&self, spec: &QueueSpec, deliveries: &[Delivery]) -> Timestamp {
+        let time = match deliveries {
+            [delivery] if is_long(spec) => turn(self.turn, delivery.receive_count),
+            _ => {
+                let visibility = self.visibility(spec);
+                visibility.saturating_sub(RESERVE).max(visibility / 2)
+            }
+        };
+        self.host.now().checked_add(time).unwrap_or(Timestamp::MAX)
+    }
+
+    fn visibility(&self, spec: &QueueSpec) -> Duration {
+        self.visibility.unwrap_or_else(|| visibility(spec))
     }
 
     async fn handle(
@@ -525,7 +543,7 @@ impl Pump {
         let deliveries: Vec<Delivery> = batch.iter().map(|received| received.delivery.clone()).collect();
         let mut dispositions = Vec::new();
         for _ in 0..consumer.times {
-            let deadline = self.end_of_turn(consumer.spec, &deliveries);
+            let deadline = Some(self.deadline(consumer.spec, &deliveries));
             dispositions =
                 messages::deliver(&*consumer.consumer, &deliveries, deadline, &consumer.reporter).await;
         }

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 
 use messages::StoreError;
+use messages::panics::contain;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::oneshot;
 
@@ -41,7 +42,9 @@ where
     }
 
     fn run(&mut self, db: &Connection) -> Result<(), WorkError> {
-        self.result = self.work.take().map(|work| work(db));
+        // A panic in the application's work would end the thread, and with it every later call.
+        self.result =
+            self.work.take().map(|work| contain(|| work(db)).unwrap_or_else(|panicked| Err(panicked.into())));
         match &self.result {
             Some(Err(fault)) => Err(fault.into()),
             Some(Ok(_)) | None => Ok(()),

@@ -3,6 +3,7 @@
 #[cfg(feature = "search")]
 use imports::DamagedRecord;
 use messages::StoreError;
+use messages::panics::PanicError;
 use messages::store::DiskRefused;
 use rusqlite::ErrorCode;
 
@@ -18,6 +19,9 @@ pub(crate) enum Fault {
     /// A stored or given value cannot be parsed.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
+    /// The work panicked.
+    #[error(transparent)]
+    Panicked(#[from] PanicError),
     /// The value to store cannot be compressed.
     #[cfg(feature = "search")]
     #[error("compressing it failed")]
@@ -103,7 +107,7 @@ impl Fault {
             Self::Study { source, .. } => source.is_of_value(),
             #[cfg(feature = "search")]
             Self::Pack(_) => false,
-            Self::Damaged(_) => false,
+            Self::Damaged(_) | Self::Panicked(_) => false,
             Self::Sqlite(error) => matches!(
                 error,
                 rusqlite::Error::FromSqlConversionFailure(..)
@@ -132,7 +136,11 @@ impl Fault {
             Self::Packed(_) => false,
             #[cfg(feature = "search")]
             Self::Study { source, .. } => source.may_pass(),
-            Self::Sqlite(_) | Self::Damaged(_) | Self::Json(_) | Self::Malformed { .. } => false,
+            Self::Sqlite(_)
+            | Self::Damaged(_)
+            | Self::Json(_)
+            | Self::Panicked(_)
+            | Self::Malformed { .. } => false,
         }
     }
 }

@@ -66,6 +66,22 @@ async fn refused_work_leaves_neither_rows_nor_messages() -> TestResult {
 }
 
 #[tokio::test]
+async fn panicking_work_fails_only_its_own_call() -> TestResult {
+    let depot = Depot::new();
+    depot.store.transaction(|db| db.execute_batch(CREATE)).await?;
+    let work = depot.store.with_work(|db| {
+        db.execute("INSERT INTO app_booking VALUES (17)", [])?;
+        panic!("on purpose")
+    });
+    let failed = work.commit(&session(&depot, 1)).await.unwrap_err();
+    assert!(!failed.is_retryable() && failed.chain().contains("on purpose"), "{failed:?}");
+    assert_eq!(booked(&depot.store).await?, 0);
+    depot.store.transaction(|db| db.execute("INSERT INTO app_booking VALUES (18)", [])).await?;
+    assert_eq!(booked(&depot.store).await?, 1);
+    Ok(())
+}
+
+#[tokio::test]
 async fn failed_work_leaves_nothing_and_is_repeatable() -> TestResult {
     let depot = Depot::new();
     depot.store.transaction(|db| db.execute_batch(CREATE)).await?;
