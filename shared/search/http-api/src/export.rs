@@ -32,8 +32,10 @@ use service::selection::StudySelection;
 use service::study_view::StudyView;
 use service::{ExportRefusal, ExportState, FilesToExport, SearchService, export_file};
 
-/// The maximum size of an export that is sent in one buffered response, in bytes.
-const BUFFERED_EXPORT_BYTES: usize = 5_000_000;
+/// The maximum size of an export that is sent in one buffered response, in bytes. Lambda limits a response to 6 MiB
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>), and media types that it does not know as
+/// text are sent as base64, which adds a third.
+const BUFFERED_EXPORT_BYTES: usize = 4_500_000;
 /// The maximum number of reads, of up to 500 studies each, for a buffered export: a selection may choose few studies
 /// among many.
 const BUFFERED_EXPORT_READS: usize = 40;
@@ -231,7 +233,7 @@ fn wanted(
 
 /// Exports the studies of all files that were read completely, as a line of JSON for each study or in another format.
 ///
-/// If responses are not streamed (see `/config.json`), an export of more than 5 MB, or a selection from more than
+/// If responses are not streamed (see `/config.json`), an export of more than 4.5 MB, or a selection from more than
 /// 20,000 studies, is refused. In that case, request the creation of an export.
 #[utoipa::path(
     get,
