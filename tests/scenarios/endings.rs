@@ -53,6 +53,18 @@ async fn search_cancelled_during_read_keeps_nothing() {
 }
 
 #[tokio::test]
+async fn search_whose_uploads_timed_out_is_not_cancelled() {
+    let world = World::new();
+    let search = world.announce(&["a.ris"]).await.search_id;
+    world.run().await;
+    world.pass(Duration::from_secs(2 * 24 * 3600)).await;
+    let job = world.job(search).await;
+    assert!(job.reason.as_deref().is_some_and(|reason| reason.starts_with("upload timed out")), "{job:?}");
+    let asked = world.functions.start_upload.cancel(&ProjectAccess::All, search).await.unwrap();
+    assert_eq!(asked, Cancellation::TooLate);
+}
+
+#[tokio::test]
 async fn ended_search_is_deleted_with_all_data() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;

@@ -1,8 +1,11 @@
 //! Decisions about many pairs at once, their undo, and the history of a review.
 
+use std::time::Duration;
+
 use axum::Router;
-use imports::SearchId;
+use imports::{ProjectId, SearchId};
 use serde_json::{Value, json};
+use service::{NewFile, NewSearch};
 use uuid::Uuid;
 
 use super::duplicates::search;
@@ -99,6 +102,32 @@ async fn certain_pairs_are_accepted_together_and_undone_together() {
         actions.as_array().unwrap().iter().map(|item| (item["rule"].clone(), item["decided"].clone()));
     assert_eq!(rules.collect::<Vec<_>>(), [(json!("same_doi"), json!(1)), (json!("certain"), json!(1))]);
     assert!(actions[0]["undone_at"].is_string(), "{actions}");
+}
+
+/// Clients choose the ids of their actions.
+#[tokio::test]
+async fn bulk_action_of_another_review_changes_nothing() {
+    let (world, _, _) = two_pairs().await;
+    let api = api(&world);
+    assert_eq!(bulk(&world, &api, 1, "certain", None).await, 1);
+    let expected = counts(&api).await;
+    let other = Uuid::from_u128(77);
+    for name in ["a.ris", "b.ris"] {
+        let files = vec![NewFile { name: name.to_owned(), size_bytes: 100 }];
+        let request = NewSearch { name: "Other".to_owned(), files };
+        let announced =
+            world.functions.start_upload.create(ProjectId::from_uuid(other), &request).await.unwrap();
+        world.upload(&announced, 0, ZINC).await;
+        world.run().await;
+        world.host.advance(Duration::from_secs(1));
+    }
+    let asked = json!({ "id": Uuid::from_u128(1), "rule": "certain" });
+    let (status, _, step) = post(&api, &format!("/projects/{other}/duplicates/bulk"), &asked).await;
+    assert_eq!((status.as_u16(), &step["decided"]), (200, &json!(1)), "{step}");
+    world.run().await;
+    assert_eq!(counts(&api).await, expected);
+    assert_eq!(undo(&world, &api, 1).await, 202);
+    assert_eq!(counts(&api).await[1], 0, "the decisions of the own review are undone");
 }
 
 /// The undo restores a reviewer's earlier decision, and keeps a later one.

@@ -1,7 +1,7 @@
 //! Cancelling an unfinished search, and deleting one that has ended.
 
 use imports::messages::{SearchWithdrawn, TakeBackFiles};
-use imports::saga::CANCELLED;
+use imports::saga::{CANCELLED, WITHDRAWN};
 use imports::{Job, Manifest, ManifestFile, ParseCommand, SearchEvent, SearchId, ids};
 use outbox::View;
 use outbox::session::CommitError;
@@ -42,7 +42,8 @@ impl SearchService {
     /// Returns an error if a store or queue is unavailable; the search may or may not be cancelled.
     pub async fn cancel(&self, caller: &ProjectAccess, search_id: SearchId) -> Result<Cancellation, Error> {
         let Some(job) = self.find(caller, search_id).await? else { return Ok(Cancellation::Unknown) };
-        let was_cancelled = !job.has_started() || job.reason.as_deref() == Some(CANCELLED);
+        let was_cancelled =
+            job.reason.as_deref().is_some_and(|reason| [CANCELLED, WITHDRAWN].contains(&reason));
         match job.state.has_ended() {
             true if was_cancelled => Ok(Cancellation::Accepted),
             true => Ok(Cancellation::TooLate),

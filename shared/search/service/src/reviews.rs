@@ -3,7 +3,7 @@
 //! All entries form one record, so names stay unique under concurrent requests. A review without an entry exists as
 //! well: its id is derived from its name ([`ProjectId::named`]), and imports refer to the id alone.
 
-use imports::{ProjectId, SearchId};
+use imports::{Job, ProjectId, SearchId};
 use jiff::Timestamp;
 use messages::StoreError;
 use outbox::session::CommitError;
@@ -293,10 +293,11 @@ impl SearchService {
     /// # Errors
     /// Returns an error if a store or queue is unavailable; some imports may be deleted.
     pub async fn delete_review(&self, project: ProjectId) -> Result<ReviewDeletion, Error> {
-        let page = self.jobs.of_project(project, None, MAX_DELETED).await?;
-        if let Some(open) = page.items.iter().find(|job| !job.state.has_ended()) {
+        // An import that is still running may be behind the first page.
+        if let Some(open) = self.jobs.open(project, 1).await?.iter().find(|job| !job.state.has_ended()) {
             return Ok(ReviewDeletion::Running(open.search_id));
         }
+        let page = self.jobs.of_project(project, None, MAX_DELETED).await?;
         let caller = ProjectAccess::to(project);
         for job in &page.items {
             match self.delete(&caller, job.search_id).await? {
@@ -318,7 +319,12 @@ impl SearchService {
             activity::clear(&mut session, project).await?;
             members::clear(&mut session, project).await?;
             if self.committed(session, "deleted a review").await? {
-                return Ok(ReviewDeletion::Accepted);
+                // A client may have announced an import since the list was read. The next call deletes it.
+                let left = self.jobs.of_project(project, None, MAX_DELETED).await?.items;
+                let is_deleted =
+                    |job: &Job| page.items.iter().any(|deleted| deleted.search_id == job.search_id);
+                let is_complete = left.iter().all(is_deleted);
+                return Ok(if is_complete { ReviewDeletion::Accepted } else { ReviewDeletion::More });
             }
         }
         Err(Error::Commit(CommitError::Changed))

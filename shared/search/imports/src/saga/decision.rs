@@ -27,6 +27,9 @@ pub(super) fn fail(moment: &Moment<'_>, import: Import, reason: String) -> Decis
     end(moment, next, ImportEvent::SearchImportFailed, why).into()
 }
 
+/// The reason of a search that was cancelled before its files were read.
+pub const WITHDRAWN: &str = "withdrawn before its files were read";
+
 /// The reason of a search that was cancelled while its files were being read.
 pub const CANCELLED: &str = "cancelled while its files were being read";
 

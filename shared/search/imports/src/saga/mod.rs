@@ -27,7 +27,7 @@ use jiff::Timestamp;
 use outbox::View;
 
 pub use deadlines::Deadlines;
-pub use decision::{CANCELLED, Decision};
+pub use decision::{CANCELLED, Decision, WITHDRAWN};
 pub use event::{Event, Moment};
 pub use state::{BucketScan, EndedSearch, File, Import, State};
 pub use transition::transition;

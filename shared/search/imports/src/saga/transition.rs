@@ -1,7 +1,7 @@
 //! The transition function: one arm for every pair of state and event, without a catch-all.
 
 use super::collect::{self, announced};
-use super::decision::{Decision, cancel, complete, fail, taking_back};
+use super::decision::{Decision, WITHDRAWN, cancel, complete, fail, taking_back};
 use super::event::Moment;
 use super::state::{Import, State};
 use crate::messages::SearchEvent;
@@ -125,7 +125,7 @@ fn parse_timed_out(moment: &Moment<'_>, import: &Import, fired: TimeoutId) -> De
 /// Ends a search before any of its files was read. The document is kept like that of any ended search, so a late
 /// announcement or file cannot start the search.
 fn withdraw(moment: &Moment<'_>, import: Import) -> Decision {
-    fail(moment, import, "withdrawn before its files were read".to_owned())
+    fail(moment, import, WITHDRAWN.to_owned())
 }
 
 fn record(moment: &Moment<'_>, import: &Import, file: FileId, outcome: Outcome) -> Decision {

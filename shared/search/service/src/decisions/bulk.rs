@@ -158,7 +158,13 @@ fn index_key(project: ProjectId) -> Key {
     Key::new(BULK, project.to_string())
 }
 
-fn chunk_key(id: Uuid, chunk: u64) -> Key {
+/// Clients choose the ids of their actions, so the key of a chunk contains the review.
+fn chunk_key(project: ProjectId, id: Uuid, chunk: u64) -> Key {
+    Key::new(CHUNK, format!("{project}/{id}/{chunk}"))
+}
+
+/// The key that earlier versions used for a chunk.
+fn earlier_chunk_key(id: Uuid, chunk: u64) -> Key {
     Key::new(CHUNK, format!("{id}/{chunk}"))
 }
 
@@ -166,24 +172,40 @@ fn read_index(project: ProjectId, record: Option<Record>) -> Result<Vec<BulkActi
     content::or_default(record, || format!("reading the bulk decisions of review {project}"))
 }
 
-async fn chunk(records: &dyn ReadRecords, id: Uuid, number: u64) -> Result<Vec<Decision>, StoreError> {
-    let record = records.record(&chunk_key(id, number)).await?;
+async fn chunk(
+    records: &dyn ReadRecords,
+    project: ProjectId,
+    id: Uuid,
+    number: u64,
+) -> Result<Vec<Decision>, StoreError> {
+    let record = match records.record(&chunk_key(project, id, number)).await? {
+        None => records.record(&earlier_chunk_key(id, number)).await?,
+        found => found,
+    };
     content::or_default(record, || format!("reading the bulk decision {id}"))
 }
 
-async fn decisions_of(records: &dyn ReadRecords, action: &BulkAction) -> Result<Vec<Decision>, StoreError> {
+async fn decisions_of(
+    records: &dyn ReadRecords,
+    project: ProjectId,
+    action: &BulkAction,
+) -> Result<Vec<Decision>, StoreError> {
     let mut decisions = Vec::new();
     for number in 0..action.chunks {
-        decisions.extend(chunk(records, action.id, number).await?);
+        decisions.extend(chunk(records, project, action.id, number).await?);
     }
     Ok(decisions)
 }
 
 /// Returns the decisions of all actions that are not undone.
-async fn layers(records: &dyn ReadRecords, actions: &[BulkAction]) -> Result<Vec<Decision>, StoreError> {
+async fn layers(
+    records: &dyn ReadRecords,
+    project: ProjectId,
+    actions: &[BulkAction],
+) -> Result<Vec<Decision>, StoreError> {
     let mut layers = Vec::new();
     for action in actions.iter().filter(|action| action.undone.is_none()) {
-        layers.extend(decisions_of(records, action).await?);
+        layers.extend(decisions_of(records, project, action).await?);
     }
     Ok(layers)
 }
@@ -196,7 +218,7 @@ pub(super) async fn layers_of(
     project: ProjectId,
 ) -> Result<Vec<Decision>, StoreError> {
     let actions = read_index(project, session.read(index_key(project)).await?)?;
-    layers(records, &actions).await
+    layers(records, project, &actions).await
 }
 
 /// Returns all decisions of a project that are in effect, by single and bulk actions.
@@ -206,7 +228,7 @@ pub(crate) async fn in_effect(
 ) -> Result<Decisions, StoreError> {
     let single = read(project, records.record(&key(project)).await?)?;
     let actions = read_index(project, records.record(&index_key(project)).await?)?;
-    Ok(single.with_layers(layers(records, &actions).await?))
+    Ok(single.with_layers(layers(records, project, &actions).await?))
 }
 
 /// Returns the studies of all decisions of a project, including those of actions that are undone.
@@ -217,7 +239,7 @@ pub(crate) async fn ever_decided(
     let single = read(project, records.record(&key(project)).await?)?;
     let mut decisions = single.all().to_vec();
     for action in read_index(project, records.record(&index_key(project)).await?)? {
-        decisions.extend(decisions_of(records, &action).await?);
+        decisions.extend(decisions_of(records, project, &action).await?);
     }
     Ok(studies(decisions.into_iter().map(|decision| decision.about)))
 }
@@ -237,7 +259,7 @@ pub(crate) async fn clear(
 ) -> Result<(), StoreError> {
     for action in read_index(project, session.read(index_key(project)).await?)? {
         for number in 0..action.chunks {
-            session.write(chunk_key(action.id, number), serde_json::json!([]));
+            session.write(chunk_key(project, action.id, number), serde_json::json!([]));
         }
     }
     session.write(index_key(project), serde_json::json!([]));
@@ -407,7 +429,7 @@ impl SearchService {
             // Both are read in the session, so that a concurrent decision is never overruled.
             let single = read(project, session.read(key(project)).await?)?;
             let mut actions = read_index(project, session.read(index_key(project)).await?)?;
-            let decisions = single.with_layers(layers(records, &actions).await?);
+            let decisions = single.with_layers(layers(records, project, &actions).await?);
             let known = actions.iter().position(|action| action.id == request.id);
             if let Some(action) = known.and_then(|place| actions.get(place)) {
                 if action.undone.is_some() {
@@ -452,7 +474,7 @@ impl SearchService {
             if action.decided + decided > MAX_DECIDED_AT_ONCE {
                 return Ok(Err(BulkRefusal::TooManyAtOnce));
             }
-            let chunk = chunk_key(action.id, action.chunks);
+            let chunk = chunk_key(project, action.id, action.chunks);
             (action.decided, action.chunks) = (action.decided + decided, action.chunks + 1);
             let made: Vec<_> =
                 about.iter().map(|about| Decision { at, by: by.to_owned(), about: *about }).collect();
@@ -482,7 +504,8 @@ impl SearchService {
                 return Ok(Some(false));
             }
             let at = self.host().now();
-            let made = layers(self.entry.sessions.records.as_ref(), std::slice::from_ref(action)).await?;
+            let records = self.entry.sessions.records.as_ref();
+            let made = layers(records, project, std::slice::from_ref(action)).await?;
             action.undone = Some(BulkUndo { at, by: by.to_owned() });
             session.write(index_key(project), content::of(&actions, SERIALIZING)?);
             compare_again(&mut session, project, made.into_iter().map(|decision| decision.about))?;
