@@ -84,6 +84,38 @@ test('a request that may still take effect keeps its key until the user starts o
   await page.context().close();
 });
 
+/** Cancels an import that waits for its files, and waits until it has ended. */
+async function cancel(project, found) {
+  const { items } = await (await fetch(server.searches(project))).json();
+  const id = items.find(found).search_id;
+  assert.equal((await fetch(`${server.searches(project)}/${id}/cancel`, { method: 'POST' })).status, 202);
+  await server.ended(id, project);
+}
+
+test('the files of an import that ended without them are kept, and imported under a new key', async () => {
+  const project = crypto.randomUUID();
+  const page = await open(server, `#/new?review=${project}`);
+  const keys = new Set();
+  page.on('request', (request) => { const key = request.headers()['idempotency-key']; if (key) keys.add(key); });
+  await page.route('**/uploads', (route) => route.abort('connectionreset'));
+  await drop(page, ['psycinfo.ris']);
+  await page.getByLabel('Name of the import').fill('Ended early');
+  await page.getByRole('button', { name: 'Import' }).click();
+  await page.getByText(/could not be uploaded\. The uploaded files are kept/).waitFor();
+  await page.unroute('**/uploads');
+  await cancel(project, () => true);
+  await page.getByRole('button', { name: 'Continue the upload' }).click();
+  await page.getByRole('alert').getByText('The import ended before all files arrived').waitFor();
+  await assertScreen(page, 'an upload whose import has ended');
+  await page.reload();
+  await page.locator('.files li', { hasText: 'psycinfo.ris' }).waitFor();
+  await page.getByRole('button', { name: 'Import' }).click();
+  await heading(page, 'Ended early');
+  await page.locator('.tag', { hasText: 'Done' }).waitFor();
+  assert.equal(keys.size, 2, [...keys].join());
+  await page.context().close();
+});
+
 test('a file that was imported before is reported', async () => {
   const project = crypto.randomUUID();
   await server.import('The first time', [sample('psycinfo.ris')], { project });
@@ -194,6 +226,27 @@ test('a corrected record is imported, and both imports link to each other', asyn
   await page.getByText('3 studies = 3 unique + 0 duplicates').waitFor();
   await assertScreen(page, 'a repaired import');
   await shot(page, 'repaired');
+  await page.context().close();
+});
+
+test('a correction survives a repair that ended without it', async () => {
+  const project = crypto.randomUUID();
+  const id = await server.import('To be corrected twice', [sample('broken.ris')], { project });
+  const page = await open(server, `#/searches/${id}/unread?review=${project}`);
+  await page.getByRole('button', { name: /Show and correct/ }).click();
+  const box = page.getByLabel('Record in the file');
+  await box.fill('TY  - JOUR\nTI  - Corrected by hand\nER  - \n');
+  await page.route('**/uploads', (route) => route.abort('connectionreset'));
+  const send = page.getByRole('button', { name: 'Import 1 corrected record' });
+  await send.click();
+  await page.getByRole('alert').waitFor();
+  await page.unroute('**/uploads');
+  await cancel(project, (search) => search.repairs === id);
+  await send.click();
+  await page.getByRole('alert').getByText('An earlier attempt ended before all files arrived.').waitFor();
+  assert.match(await box.inputValue(), /Corrected by hand/);
+  await send.click();
+  await page.locator('.tag', { hasText: 'Corrected' }).waitFor();
   await page.context().close();
 });
 

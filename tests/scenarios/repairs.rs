@@ -293,6 +293,35 @@ async fn keyed_repair_is_announced_once() {
     assert!(matches!(other, Repair::Refused(Refusal::Files(_))), "{other:?}");
 }
 
+/// A client deletes its corrections when the response to a repeated request has no forms.
+#[tokio::test]
+async fn key_of_repair_that_ended_without_its_file_is_refused() {
+    let world = World::new();
+    let search = half_failed(&world).await;
+    let asked = of(&[replaced(search.files[1].file_id)]);
+    let path = format!("/projects/{}/searches/{}/repair", Uuid::nil(), search.search_id);
+    let post = async |key: &str| {
+        let request = Request::post(&path).header("content-type", "application/json");
+        let request = request.header("idempotency-key", key);
+        let request = request.body(Body::from(serde_json::to_vec(&asked).unwrap())).unwrap();
+        let answer = router(world.functions.start_upload.clone()).oneshot(request).await.unwrap();
+        let status = answer.status().as_u16();
+        let body = to_bytes(answer.into_body(), usize::MAX).await.unwrap();
+        (status, serde_json::from_slice::<Value>(&body).unwrap())
+    };
+    let (status, announced) = post("key").await;
+    assert_eq!(status, 201, "{announced}");
+    for _ in 0..3 {
+        world.pass(Duration::from_secs(86_400)).await;
+        world.run().await;
+    }
+    let (status, problem) = post("key").await;
+    assert_eq!((status, &problem["ended_import"]), (409, &announced["search_id"]), "{problem}");
+    let (status, other) = post("another key").await;
+    assert_eq!((status, other["files"].as_array().map(Vec::len)), (201, Some(1)), "{other}");
+    assert_ne!(other["search_id"], announced["search_id"]);
+}
+
 /// The ledger has forgotten the tokens of the deleted repair.
 #[tokio::test]
 async fn key_of_deleted_repair_announces_nothing() {

@@ -620,6 +620,7 @@ async fn keyed_request_repeated_after_restore_is_imported_once() {
                 match start.create_once(project, &request, key).await.unwrap() {
                     CreateOutcome::Announced(announced) => Some(announced),
                     CreateOutcome::Unknown => None,
+                    CreateOutcome::Ended(_) => panic!("the file arrived"),
                     CreateOutcome::Differs => panic!("the requests are equal"),
                 }
             };
@@ -704,6 +705,7 @@ async fn request_reusing_undone_key_reads_own_files() {
                 assert_eq!(what, What::Database, "the key is refused only if the ledger knows it");
                 continue;
             }
+            CreateOutcome::Ended(_) => panic!("the import has not ended"),
             CreateOutcome::Differs => panic!("the first request is not stored"),
         };
         assert_eq!(announced.search_id, undone.search_id);

@@ -215,7 +215,7 @@ async fn concurrent_requests_with_one_key_announce_once() {
         .into_iter()
         .filter_map(|answer| match answer {
             CreateOutcome::Announced(announced) => Some(announced),
-            CreateOutcome::Differs | CreateOutcome::Unknown => None,
+            CreateOutcome::Ended(_) | CreateOutcome::Differs | CreateOutcome::Unknown => None,
         })
         .collect();
     let [announced] = announced.as_slice() else { panic!("{announced:?}") };
@@ -339,6 +339,43 @@ async fn key_matches_file_sizes_before_and_after_upload() {
         assert!(matches!(again, CreateOutcome::Announced(_)), "{again:?}");
         let other = start_upload.create_once(project(), &resized, "key").await.unwrap();
         assert!(matches!(other, CreateOutcome::Differs), "{other:?}");
+    }
+}
+
+/// A client that repeats its request until all files have arrived must not take the end of the import for their arrival.
+#[tokio::test]
+async fn repeated_request_is_refused_after_import_ended_without_files() {
+    let world = World::new();
+    let start_upload = &world.functions.start_upload;
+    let second = NewFile { name: "b.ris".into(), size_bytes: 1 };
+    let request = NewSearch { files: vec![request().files[0].clone(), second], ..request() };
+    for (key, arriving, is_cancelled) in
+        [("late", 1, false), ("cancelled", 1, true), ("never", 0, false), ("complete", 2, false)]
+    {
+        let answer = start_upload.create_once(project(), &request, key).await.unwrap();
+        let CreateOutcome::Announced(announced) = answer else { panic!("{key}: {answer:?}") };
+        for index in 0..arriving {
+            world.upload(&announced, index, "\u{1}\u{2}\u{3}").await;
+        }
+        world.run().await;
+        if is_cancelled {
+            start_upload.cancel(&ProjectAccess::All, announced.search_id).await.unwrap();
+            world.run().await;
+        }
+        for _ in 0..3 {
+            world.pass(Duration::from_secs(86_400)).await;
+            world.run().await;
+        }
+        assert_eq!(world.job(announced.search_id).await.state, JobState::Error, "{key}");
+        match start_upload.create_once(project(), &request, key).await.unwrap() {
+            CreateOutcome::Ended(search) => {
+                assert_eq!((search, arriving < 2), (announced.search_id, true), "{key}");
+            }
+            CreateOutcome::Announced(again) => {
+                assert_eq!((again.files.len(), arriving), (0, 2), "{key}: {again:?}");
+            }
+            other => panic!("{key}: {other:?}"),
+        }
     }
 }
 

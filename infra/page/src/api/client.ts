@@ -29,6 +29,8 @@ export class Fault extends Error {
     readonly files: ReadonlyMap<number, string> = new Map(),
     /** The decision that another user made first. */
     readonly decided: Schemas['CurrentDecisionView'] | undefined = undefined,
+    /** The import of the request's idempotency key, which ended before all files arrived. */
+    readonly endedImport: string | undefined = undefined,
   ) {
     super(sentence);
   }
@@ -56,7 +58,7 @@ export function fault(status: number, body: unknown): Fault {
   const general = errors.filter((error) => error.file == null).map((error) => error.detail);
   const files = new Map(errors.flatMap((error) => (error.file == null ? [] : [[error.file, sentence(error.detail)]])));
   const detail = [problem.detail ?? `the server responded with status ${status}`, ...general].join(': ');
-  return new Fault(sentence(detail), status, files, problem.decided);
+  return new Fault(sentence(detail), status, files, problem.decided, problem.ended_import ?? undefined);
 }
 
 /** Converts a message of the server to a sentence. */

@@ -4,6 +4,8 @@ import { uploadFile } from '../api/upload-file';
 import { uuid } from './browser';
 import { storedText } from './storage';
 
+const ENDED = 'An earlier attempt ended before all files arrived. Nothing is lost. Try again.';
+
 /**
  * Creates a repair and uploads its files, which are given by their index in the request. Resolves to the id of the new
  * import. A request keeps its idempotency key until it has succeeded, so an interrupted one continues instead of running
@@ -27,7 +29,7 @@ export async function repair(
     // A rejected request has created nothing, or another key cannot repair the same file again. One without an answer may
     // have created the import.
     if (error instanceof Fault && error.status >= 400 && error.status < 500) storedKey.set(null);
-    throw error;
+    throw error instanceof Fault && error.endedImport ? new Fault(ENDED, error.status) : error;
   });
   const named = [...files.entries()].sort(([a], [b]) => a - b).map(([index, blob]) => ({ index, blob }));
   const names = named.map(({ index }) => request.files?.[index]?.replacement?.name);

@@ -14,10 +14,12 @@ import { many, size } from './format';
 const PARALLEL_UPLOADS = 3;
 /** Minimum remaining lifetime of an upload form, in milliseconds; a form that expires sooner is replaced. */
 const MIN_FORM_LIFETIME_MS = 30_000;
-/** The HTTP status of a request whose key an earlier attempt used, although its import is not stored (yet). */
+/** The HTTP status of a request whose key an earlier attempt used, and whose import is not stored (yet) or has ended. */
 const UNKNOWN = 409;
 const MAY_SUCCEED =
   'An earlier attempt to import these files may still succeed. Continue in a few minutes. If this message stays, start over.';
+const ENDED =
+  'The import ended before all files arrived: it was cancelled, or the upload took too long. The files are kept here. Import them again.';
 
 export interface Entry {
   file: File;
@@ -155,7 +157,10 @@ class Upload {
     }
   }
 
-  /** Shows the problems of single files. A rejected request has created nothing, so its files may be changed. */
+  /**
+   * Shows the problems of single files. A rejected request has created nothing, so its files may be changed. If its import
+   * has ended, the user decides whether to repeat it, because it may have been cancelled.
+   */
   #showProblems(fault: Fault): void {
     for (const [index, text] of fault.files) {
       const each = this.entries[index];
@@ -165,10 +170,13 @@ class Upload {
     // key could create a second import.
     const isRejected =
       !this.searchId && fault.status >= 400 && fault.status < 500 && ![401, UNKNOWN].includes(fault.status);
-    if (!isRejected) return;
+    if (!isRejected && !fault.endedImport) return;
     this.isBegun = false;
-    // A changed request needs another key.
+    // A changed request, or another import of the same files, needs another key.
     this.#key = uuid();
+    this.#ids = [];
+    this.searchId = undefined;
+    for (const each of this.entries) Object.assign(each, { isStored: false, part: 0 });
     void this.keep();
   }
 
@@ -179,7 +187,9 @@ class Upload {
         body: { name: this.name, files: this.entries.map(({ file }) => ({ name: file.name, size_bytes: file.size })) },
       }),
     ).catch((error: unknown) => {
-      throw error instanceof Fault && error.status === UNKNOWN ? new Fault(MAY_SUCCEED, UNKNOWN) : error;
+      if (!(error instanceof Fault) || error.status !== UNKNOWN) throw error;
+      if (error.endedImport) throw new Fault(ENDED, UNKNOWN, undefined, undefined, error.endedImport);
+      throw new Fault(MAY_SUCCEED, UNKNOWN);
     });
     this.searchId = announced.search_id;
     // The first answer lists all files in their order; later ones list only the missing files.

@@ -3,14 +3,15 @@
 use axum::extract::rejection::JsonRejection;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use imports::DamagedRecord;
 use imports::manifest::ManifestFault;
+use imports::{DamagedRecord, SearchId};
 use messages::StoreError;
 use messages::store::chain;
 use operate::http::problem::Problem as OperatorProblem;
 use outbox::session::CommitError;
 use serde::Serialize;
 use utoipa::{IntoResponses, ToSchema};
+use uuid::Uuid;
 
 use service::{Error, FileRefusal, Refusal};
 
@@ -59,6 +60,10 @@ pub(super) struct Problem {
     status: u16,
     /// A description of the problem for the client.
     detail: String,
+    /// The import of the request's idempotency key, if it ended before all files arrived. A request with a new key
+    /// announces another import.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_import: Option<Uuid>,
     /// Problems with individual files of the request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<Fault>,
@@ -82,6 +87,7 @@ impl Problem {
             title,
             status: status.as_u16(),
             detail: detail.to_owned(),
+            ended_import: None,
             errors: Vec::new(),
         }
     }
@@ -129,8 +135,17 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, detail)
     }
 
+    /// Returns the problem of a repeated request whose import ended before all files arrived.
+    pub(super) fn ended(search: SearchId) -> Self {
+        let problem = Self::new(StatusCode::CONFLICT, &Refusal::Ended(search).to_string());
+        Self { ended_import: Some(search.as_uuid()), ..problem }
+    }
+
     /// Returns the problem of a repair that was refused.
     pub(super) fn not_repaired(refusal: &Refusal) -> Self {
+        if let Refusal::Ended(search) = refusal {
+            return Self::ended(*search);
+        }
         let is_of_request = refusal.is_of_request();
         let status = if is_of_request { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::CONFLICT };
         let errors = match refusal {

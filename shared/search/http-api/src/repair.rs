@@ -32,7 +32,7 @@ use service::{NewRepair, Repair};
     request_body = NewRepair,
     responses(
         (status = 201, description = "The repairing import was announced, by this request or by an earlier one with the same key; it lists the files to upload", body = AnnouncedView),
-        (status = 409, description = "The import has not ended, there is nothing to repair, another import is repairing it, or the key was used before, for a repair that is not stored; nothing is changed", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "The import has not ended, there is nothing to repair, another import is repairing it, or the key was used before, for a repair that is not stored, or that ended before all files arrived; nothing is changed", body = Problem, content_type = "application/problem+json"),
         (status = 413, description = "The request is too large", body = Problem, content_type = "application/problem+json"),
         (status = 422, description = "The request is not valid, or the key was used for another request", body = Problem, content_type = "application/problem+json"),
         (status = 429, description = "The review has too many unfinished imports", body = Problem, content_type = "application/problem+json"),

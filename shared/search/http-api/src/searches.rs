@@ -47,7 +47,7 @@ const CONCURRENT_DETAILS: usize = 16;
         (status = 400, description = "The request cannot be read", body = Problem, content_type = "application/problem+json"),
         (status = 404, description = "The review does not exist or the caller has no access to it", body = Problem, content_type = "application/problem+json"),
         (status = 413, description = "The request is too large", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "The key was used before, for an import that is not stored", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "The key was used before, for an import that is not stored, or that ended before all files arrived", body = Problem, content_type = "application/problem+json"),
         (status = 422, description = "The manifest is not valid, or the key was used for another import", body = Problem, content_type = "application/problem+json"),
         (status = 429, description = "The review has too many unfinished imports", body = Problem, content_type = "application/problem+json"),
         (status = 503, description = "The service is temporarily unavailable; try again", body = Problem, content_type = "application/problem+json"),
@@ -65,6 +65,7 @@ pub(super) async fn create_search(
         None => api.service.create(project, &request).await?,
         Some(key) => match api.service.create_once(project, &request, &key).await? {
             CreateOutcome::Announced(announced) => announced,
+            CreateOutcome::Ended(search) => return Err(Problem::ended(search)),
             CreateOutcome::Differs => {
                 let detail = "the idempotency key was used for another import before";
                 return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));

@@ -239,6 +239,11 @@ impl SearchService {
     }
 }
 
+/// Returns `true` if the search has ended before all of its files arrived. Its forms are not signed again.
+pub(crate) fn has_ended_incomplete(job: &Job) -> bool {
+    job.state.has_ended() && job.files.iter().any(|file| !file.received)
+}
+
 fn announced_bytes(manifest: &Manifest) -> u64 {
     manifest.files.iter().map(|file| file.size_bytes).fold(0, u64::saturating_add)
 }

@@ -8,7 +8,7 @@ use outbox::{Key, Write};
 use serde::Deserialize;
 use uuid::Uuid;
 
-use crate::announce::new_job;
+use crate::announce::{has_ended_incomplete, new_job};
 use crate::content;
 use crate::tries::MAX_TRIES;
 use crate::{AnnouncedSearch, Error, NewSearch, SearchService};
@@ -18,6 +18,8 @@ use crate::{AnnouncedSearch, Error, NewSearch, SearchService};
 pub enum CreateOutcome {
     /// The search is announced, by this request or by an earlier one with the same key.
     Announced(AnnouncedSearch),
+    /// This search was announced by an earlier request with the same key, and ended before all of its files arrived.
+    Ended(SearchId),
     /// An earlier request with this key had other contents.
     Differs,
     /// An earlier request used this key, but its contents are not stored, so the requests cannot be compared. They are
@@ -27,7 +29,7 @@ pub enum CreateOutcome {
 
 impl SearchService {
     /// Announces a search once for all requests with this key. Repeated requests return the same search, with forms
-    /// for the files that have not arrived.
+    /// for the files that have not arrived, unless it has ended without them.
     ///
     /// # Errors
     /// Like [`SearchService::create`].
@@ -84,6 +86,9 @@ impl SearchService {
             None => return Ok(CreateOutcome::Unknown),
         }
         let job = self.with_all_files(job, request)?;
+        if has_ended_incomplete(&job) {
+            return Ok(CreateOutcome::Ended(job.search_id));
+        }
         Ok(CreateOutcome::Announced(AnnouncedSearch {
             search_id: job.search_id,
             files: self.forms(&job).await?,

@@ -301,7 +301,7 @@ pub(super) fn check_keyed_answers(rest: &AtRest<'_>, search: SearchId) -> CheckR
     };
     for (request, told) in answers {
         let fits = match told {
-            KeyedAnswer::Announced(id) => *id == search && is_of(request),
+            KeyedAnswer::Announced(id) | KeyedAnswer::Ended(id) => *id == search && is_of(request),
             KeyedAnswer::Differs => !is_of(request),
             // The message of an announcement that a restore has undone may still arrive.
             KeyedAnswer::Unknown => rest.restored().is_some() || !is_of(request),

@@ -66,6 +66,8 @@ pub(super) const MAX_KEYED_FILES: usize = 2;
 pub enum KeyedAnswer {
     /// This search is announced.
     Announced(SearchId),
+    /// This search was announced, and ended before all of its files arrived.
+    Ended(SearchId),
     /// The key belongs to a different request.
     Differs,
     /// The key belongs to a request that is not stored.

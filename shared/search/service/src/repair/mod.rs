@@ -21,7 +21,7 @@ use outbox::{Record, View};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::announce::Announcement;
+use super::announce::{Announcement, has_ended_incomplete};
 use super::content;
 use super::idempotent_create::first_request;
 use super::tries::MAX_TRIES;
@@ -106,6 +106,11 @@ pub enum Refusal {
          new key"
     )]
     KeyUnknown,
+    /// The search of this key ended before all of its files arrived.
+    #[error(
+        "import {0} of this idempotency key ended before all files arrived; send the request with a new key"
+    )]
+    Ended(SearchId),
     /// Some of the files cannot be repaired. They are given by their index in the request.
     #[error("some of the files cannot be repaired as requested")]
     Files(Vec<(usize, FileRefusal)>),
@@ -117,7 +122,12 @@ impl Refusal {
         match self {
             Self::KeyUsed | Self::TooManyRecords => true,
             Self::Files(refused) => refused.iter().any(|(_, refusal)| refusal.is_of_request()),
-            Self::Running | Self::Deleted | Self::TooOften | Self::NothingToRead | Self::KeyUnknown => false,
+            Self::Running
+            | Self::Deleted
+            | Self::TooOften
+            | Self::NothingToRead
+            | Self::KeyUnknown
+            | Self::Ended(_) => false,
         }
     }
 }
@@ -250,6 +260,9 @@ impl SearchService {
         })?;
         if first != *request {
             return Ok(Some(Repair::Refused(Refusal::KeyUsed)));
+        }
+        if has_ended_incomplete(&job) {
+            return Ok(Some(Repair::Refused(Refusal::Ended(keyed))));
         }
         Ok(Some(Repair::Announced(AnnouncedSearch { search_id: keyed, files: self.forms(&job).await? })))
     }

@@ -121,6 +121,10 @@ async fn repair(function: &SearchService, access: &Access<Outside>, search: Sear
             Ok(Repair::Announced(announced)) => {
                 return access.with(|scene| take_note(scene, search, &announced));
             }
+            Ok(Repair::Refused(Refusal::Ended(search_id))) => {
+                let announced = AnnouncedSearch { search_id, files: Vec::new() };
+                return access.with(|scene| take_note(scene, search, &announced));
+            }
             Ok(Repair::Refused(Refusal::Running)) | Err(_) => access.sleep(wait).await,
             Ok(Repair::Refused(_) | Repair::Unknown) => return,
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use imports::SearchId;
-use service::{CreateOutcome, Error, NewFile, NewSearch, SearchService};
+use service::{AnnouncedSearch, CreateOutcome, Error, NewFile, NewSearch, SearchService};
 use simulation::access::short;
 use simulation::{Access, Rng, Scene};
 
@@ -87,13 +87,18 @@ async fn ask(
     access.with(|scene| {
         let told = match &answer {
             CreateOutcome::Announced(announced) => KeyedAnswer::Announced(announced.search_id),
+            CreateOutcome::Ended(search) => KeyedAnswer::Ended(*search),
             CreateOutcome::Differs => KeyedAnswer::Differs,
             CreateOutcome::Unknown => KeyedAnswer::Unknown,
         };
         scene
             .note(|| format!("a request for {} files under a key is answered {told:?}", request.files.len()));
         take_note(scene, search, request, told);
-        let CreateOutcome::Announced(announced) = answer else { return };
+        let announced = match answer {
+            CreateOutcome::Announced(announced) => announced,
+            CreateOutcome::Ended(search_id) => AnnouncedSearch { search_id, files: Vec::new() },
+            CreateOutcome::Differs | CreateOutcome::Unknown => return,
+        };
         let Some(truth) = scene.truth.get_mut(&search) else { return };
         truth.announced = true;
         for (file, intent) in files_of(search, request.files.len()).zip(&intent.files) {
