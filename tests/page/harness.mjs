@@ -102,6 +102,15 @@ export class Server {
 
 export const sample = (name) => ({ name: name.split('/').at(-1), bytes: readFileSync(join(SAMPLES, name)) });
 export const text = (name, content) => ({ name, bytes: Buffer.from(content) });
+/** Returns an archive of texts, by the names of their files. */
+export function zip(name, files) {
+  const program =
+    'import io,json,sys,zipfile\nout=io.BytesIO()\nwith zipfile.ZipFile(out,"w") as at:\n' +
+    ' for name,text in json.load(sys.stdin).items(): at.writestr(name,text)\nsys.stdout.buffer.write(out.getvalue())';
+  const done = spawnSync('python3', ['-c', program], { input: JSON.stringify(files) });
+  assert.equal(done.status, 0, String(done.stderr));
+  return { name, bytes: done.stdout };
+}
 const post = (body) => ({ method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
 
 async function json(response) {

@@ -2,7 +2,7 @@
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { assertScreen, browser, closeBrowser, heading, open, openIn, sample, SAMPLES, Server, shot, text } from './harness.mjs';
+import { assertScreen, browser, closeBrowser, heading, open, openIn, sample, SAMPLES, Server, shot, text, zip } from './harness.mjs';
 
 let server;
 
@@ -226,6 +226,25 @@ test('a corrected record is imported, and both imports link to each other', asyn
   await page.getByText('3 studies = 3 unique + 0 duplicates').waitFor();
   await assertScreen(page, 'a repaired import');
   await shot(page, 'repaired');
+  await page.context().close();
+});
+
+test('corrections in several files of an archive are imported separately', async () => {
+  const project = crypto.randomUUID();
+  const bad = (title) => `TY  - JOUR\nTI  - ${title}\nER  - \n\nTY  - JOUR\nTI  - Bad \u0001\u0001\u0001\u0001\u0001 title\nER  - \n`;
+  const id = await server.import('An archive', [zip('both.zip', { 'a.ris': bad('First'), 'b.ris': bad('Second') })], { project });
+  const page = await open(server, `#/searches/${id}/unread?review=${project}`);
+  const boxes = page.getByLabel('Record in the file');
+  for (const [n, title] of ['Third', 'Fourth'].entries()) {
+    await page.getByRole('button', { name: /Show and correct/ }).first().click();
+    await boxes.nth(n).fill(`TY  - JOUR\nTI  - ${title}\nER  - \n`);
+  }
+  await page.getByRole('button', { name: 'Import 2 corrected records' }).click();
+  await page.locator('.tag', { hasText: 'Corrected' }).nth(1).waitFor();
+  const { items } = await (await fetch(server.searches(project))).json();
+  const repairs = items.filter((search) => search.repairs === id);
+  assert.equal(repairs.length, 2, 'each file of the archive is repaired by an import of its own');
+  for (const { search_id } of repairs) assert.equal((await server.ended(search_id, project)).studies, 1);
   await page.context().close();
 });
 

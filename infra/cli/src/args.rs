@@ -411,7 +411,8 @@ pub(crate) struct Repair {
     /// Read FILE again as it was uploaded
     #[arg(long, value_name = "FILE")]
     pub(crate) again: Vec<String>,
-    /// Import corrected records of FILE from NEW, an edited copy of the file that `quarantine` wrote
+    /// Import corrected records of FILE from NEW, an edited copy of the file that `quarantine` wrote; a part of a packed
+    /// file is given by its name as printed by `quarantine`
     #[arg(
         long,
         alias = "mend",

@@ -102,15 +102,20 @@ async fn unreadable(ports: &Ports, job: &Job) -> anyhow::Result<Vec<UnreadableRe
         }
         for (part, records) in records.into_values() {
             let index = job.files.iter().position(|known| known.file_id == file.file_id);
-            let within = part.as_ref().filter(|part| !part.name.is_empty());
-            let within = within.map(|part| format!(" ({})", part.name.replace('/', "_"))).unwrap_or_default();
-            let name = job.file_name(file.file_id) + &within;
+            let name = name_of(job, file.file_id, part.as_ref());
             let (number, file) = (index.map_or(0, |index| index + 1), file.clone());
             found.push(UnreadableRecords { name, number, file, part, records });
         }
     }
     found.sort_by_key(|unread| unread.number);
     Ok(found)
+}
+
+/// Returns the name that this program prints for a file, or for a part of an archive or a workbook.
+pub(crate) fn name_of(job: &Job, file: FileId, part: Option<&Part>) -> String {
+    let within = part.filter(|part| !part.name.is_empty());
+    let within = within.map(|part| format!(" ({})", part.name.replace('/', "_"))).unwrap_or_default();
+    job.file_name(file) + &within
 }
 
 /// Selects the requested files, each with its output file.

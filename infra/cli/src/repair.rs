@@ -1,11 +1,11 @@
 //! Repairing a search that has ended.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use imports::{FileId, Job};
+use imports::{FileId, Job, Part};
 use local::output;
 use messages::escape::escape_for_terminal;
 use service::{FileRepair, NewFile, NewRepair, ProjectAccess, Refusal, Repair, SearchService};
@@ -13,7 +13,7 @@ use service::{FileRepair, NewFile, NewRepair, ProjectAccess, Refusal, Repair, Se
 use crate::disk::DiskFull;
 use crate::report::Report;
 use crate::workspace::{self, Workspace};
-use crate::{args, files, find, import, interrupt, watch};
+use crate::{args, files, find, import, interrupt, quarantine, watch};
 
 /// The number of records requested at a time.
 const PAGE: usize = 1_000;
@@ -82,16 +82,17 @@ async fn request(
         files.push(FileRepair { file_id, replacement, records: BTreeSet::new() });
         paths.push(new);
     }
+    let unread = if args.correct.is_empty() { Vec::new() } else { unread(workspace, start, job).await? };
     for (file, new) in pairs(&args.correct) {
-        let (file_id, replacement) = (find::file(job, &file)?, Some(new_file(&new)?));
-        let records = unread(workspace, start, job, file_id).await?;
-        if records.is_empty() {
+        let (part, replacement) = (choose(job, &unread, &file)?, Some(new_file(&new)?));
+        if part.is_packed && files.iter().any(|other| other.file_id == part.file_id) {
             bail!(
-                "all records of {} are imported; there is nothing to correct",
-                escape_for_terminal(&job.file_name(file_id))
+                "one repair corrects one part of {}; correct {} with another repair",
+                escape_for_terminal(&job.file_name(part.file_id)),
+                escape_for_terminal(&part.name)
             );
         }
-        files.push(FileRepair { file_id, replacement, records });
+        files.push(FileRepair { file_id: part.file_id, replacement, records: part.records.clone() });
         paths.push(new);
     }
     Ok((NewRepair { name: args.search_name.clone(), files }, paths))
@@ -104,23 +105,68 @@ fn new_file(path: &Path) -> anyhow::Result<NewFile> {
     Ok(NewFile { name: files::name_of(path), size_bytes })
 }
 
-/// Returns the records of a file that could not be read and are not corrected yet.
-async fn unread(
-    workspace: &Workspace,
-    start: &SearchService,
-    job: &Job,
+/// The unreadable records of a file, or of one part of it if it is an archive or a workbook.
+struct UnreadPart {
+    /// The name that `quarantine` prints.
+    name: String,
     file_id: FileId,
-) -> anyhow::Result<BTreeSet<u64>> {
+    is_packed: bool,
+    /// The records that are not corrected yet.
+    records: BTreeSet<u64>,
+}
+
+/// Returns the records that could not be read, by file and part.
+async fn unread(workspace: &Workspace, start: &SearchService, job: &Job) -> anyhow::Result<Vec<UnreadPart>> {
     let studies = &workspace.study_stores()?.read_studies;
     let known = start.repairs(job).await?;
-    let (mut records, mut after) = (BTreeSet::new(), 0);
-    loop {
-        let page = studies.quarantined(job.search_id, file_id, after, PAGE).await?;
-        let Some(last) = page.last() else { return Ok(records) };
-        after = last.record.number;
-        let numbers = page.iter().map(|unread| unread.record.number);
-        records
-            .extend(numbers.filter(|record| known.corrected_by(job.search_id, file_id, *record).is_none()));
+    let mut found = Vec::new();
+    for file in studies.parsed(job.search_id).await? {
+        let (mut parts, mut after) = (BTreeMap::new(), 0);
+        loop {
+            let page = studies.quarantined(job.search_id, file.file_id, after, PAGE).await?;
+            let Some(last) = page.last() else { break };
+            after = last.record.number;
+            for record in page.iter().map(|unread| unread.record.number) {
+                let part = Part::of(&file.parts, record);
+                let unread = parts.entry(part.map(|part| part.index)).or_insert_with(|| UnreadPart {
+                    name: quarantine::name_of(job, file.file_id, part),
+                    file_id: file.file_id,
+                    is_packed: part.is_some(),
+                    records: BTreeSet::new(),
+                });
+                if known.corrected_by(job.search_id, file.file_id, record).is_none() {
+                    unread.records.insert(record);
+                }
+            }
+        }
+        found.extend(parts.into_values());
+    }
+    Ok(found)
+}
+
+/// Finds the part to correct by the name that `quarantine` prints, or by its file. A file with unreadable records in
+/// several parts needs the name of one of them, even if only that one is left: the corrected records must be those of
+/// the part.
+fn choose<'a>(job: &Job, unread: &'a [UnreadPart], text: &str) -> anyhow::Result<&'a UnreadPart> {
+    let mut found: Vec<&UnreadPart> = unread.iter().filter(|part| part.name == text).collect();
+    let mut name = text.to_owned();
+    if found.is_empty() {
+        let file_id = find::file(job, text)?;
+        found = unread.iter().filter(|part| part.file_id == file_id).collect();
+        name = job.file_name(file_id);
+    }
+    let name = escape_for_terminal(&name);
+    let open: Vec<&UnreadPart> = found.iter().copied().filter(|part| !part.records.is_empty()).collect();
+    match (open.as_slice(), found.len()) {
+        ([], _) => bail!("all records of {name} are imported; there is nothing to correct"),
+        ([part], 1) => Ok(*part),
+        (several, _) => {
+            let names: Vec<_> = several.iter().map(|part| escape_for_terminal(&part.name)).collect();
+            bail!(
+                "records of several parts of {name} were not imported; name the corrected part instead: {}",
+                names.join(", ")
+            )
+        }
     }
 }
 

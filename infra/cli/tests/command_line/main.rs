@@ -23,6 +23,7 @@ mod inspect;
 mod interrupt;
 mod manual;
 mod outbox;
+mod packed;
 mod program;
 mod quarantine;
 mod repair;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::packed::packed;
 use crate::program::Program;
 
 const GOOD: &[u8] = b"TY  - JOUR\nTI  - First\nER  - \n";
@@ -56,4 +57,45 @@ fn repair_replaces_file_and_corrects_record() {
     assert_eq!(shown["repaired_by"].as_array().unwrap().len(), 2, "{shown}");
     let repair = program.run(&["show", "two", "--json"]).json();
     assert_eq!(repair["job"]["repairs"], shown["job"]["search_id"]);
+}
+
+/// The corrected records of one part must not replace those of another.
+#[test]
+fn parts_of_packed_file_are_corrected_one_by_one() {
+    let program = Program::new();
+    let archive = program.file("both.zip", &packed(&[("a.ris", ONE_BAD), ("old/b.ris", ONE_BAD)]));
+    let (report, _) = program.import(&[archive], &[]);
+    let search = report["search_id"].as_str().unwrap();
+    let folder = program.folder().join("unread");
+    std::fs::create_dir(&folder).unwrap();
+    let written = program.run(&["quarantine", search, "--out", text(&folder), "--json"]).json();
+    let (a, b) = ("both.zip (a.ris)", "both.zip (old_b.ris)");
+    assert_eq!((&written[0]["name"], &written[1]["name"]), (&a.into(), &b.into()), "{written}");
+    let outs = [&written[0], &written[1]].map(|file| file["out"].as_str().unwrap());
+    for out in outs {
+        let unread = std::fs::read_to_string(out).unwrap();
+        std::fs::write(out, unread.replace("\u{1}\u{1}\u{1}\u{1}\u{1}", "no")).unwrap();
+    }
+    let correct = |files: &[[&str; 2]]| {
+        let options = files.iter().flat_map(|[file, new]| ["--correct", *file, *new]);
+        program.run(&["repair", search].into_iter().chain(options).collect::<Vec<_>>())
+    };
+
+    let whole = correct(&[["both.zip", outs[0]]]);
+    assert_eq!(whole.code, Some(1), "{}", whole.stderr);
+    assert!(whole.stderr.contains(&format!("name the corrected part instead: {a}, {b}")), "{}", whole.stderr);
+    let twice = correct(&[[a, outs[0]], [b, outs[1]]]);
+    assert!(twice.stderr.contains(&format!("correct {b} with another repair")), "{}", twice.stderr);
+    let first = correct(&[[a, outs[0]]]);
+    assert_eq!(first.code, Some(0), "{}", first.stderr);
+    let again = correct(&[[a, outs[0]]]);
+    assert!(again.stderr.contains("there is nothing to correct"), "{}", again.stderr);
+    let rest = correct(&[["1", outs[0]]]);
+    assert!(rest.stderr.contains(&format!("name the corrected part instead: {b}")), "{}", rest.stderr);
+    let second = correct(&[[b, outs[1]]]);
+    assert_eq!(second.code, Some(0), "{}", second.stderr);
+    let none = correct(&[["both.zip", outs[1]]]);
+    assert!(none.stderr.contains("there is nothing to correct"), "{}", none.stderr);
+    let shown = program.run(&["show", search, "--json"]).json();
+    assert_eq!(shown["repaired_by"].as_array().unwrap().len(), 2, "{shown}");
 }

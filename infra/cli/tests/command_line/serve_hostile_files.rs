@@ -3,24 +3,13 @@
 use serde_json::json;
 use servers::TestResult;
 
+use crate::packed::packed;
 use crate::program::Program;
 use crate::serve::{Server, json_of, psycinfo};
 
 /// The memory bound of the whole server, in MiB.
 const BOUND_MIB: u64 = 64;
 const MIB: usize = 1 << 20;
-
-/// Returns the checksum of an archive's entry.
-fn crc32(bytes: &[u8]) -> u32 {
-    !bytes.iter().fold(!0, |crc: u32, byte| {
-        (0..8).fold(
-            crc ^ u32::from(*byte),
-            |crc, _| {
-                if crc & 1 == 1 { (crc >> 1) ^ 0xEDB8_8320 } else { crc >> 1 }
-            },
-        )
-    })
-}
 
 /// Returns a workbook with one sheet and uncompressed parts.
 fn workbook(strings: &str, rows: &str) -> Vec<u8> {
@@ -29,28 +18,12 @@ fn workbook(strings: &str, rows: &str) -> Vec<u8> {
         "<Relationships><Relationship Id=\"r1\" Target=\"worksheets/sheet1.xml\"/></Relationships>";
     let (strings, sheet) =
         (format!("<sst>{strings}</sst>"), format!("<worksheet><sheetData>{rows}</sheetData></worksheet>"));
-    let (mut out, mut entries) = (Vec::new(), Vec::new());
-    for (name, content) in [
-        ("xl/workbook.xml", list),
-        ("xl/_rels/workbook.xml.rels", relations),
-        ("xl/sharedStrings.xml", &*strings),
-        ("xl/worksheets/sheet1.xml", &*sheet),
-    ] {
-        let (at, size) = (u32::try_from(out.len()).unwrap(), u32::try_from(content.len()).unwrap());
-        let mut same = vec![20, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-        [crc32(content.as_bytes()), size, size].iter().for_each(|number| same.extend(number.to_le_bytes()));
-        same.extend([u8::try_from(name.len()).unwrap(), 0, 0, 0]);
-        out.extend([b"PK\x03\x04", same.as_slice(), name.as_bytes(), content.as_bytes()].concat());
-        entries.extend(
-            [b"PK\x01\x02\x14\0", same.as_slice(), &[0; 10], &at.to_le_bytes(), name.as_bytes()].concat(),
-        );
-    }
-    let (start, length) = (u32::try_from(out.len()).unwrap(), u32::try_from(entries.len()).unwrap());
-    out.extend(entries);
-    out.extend(b"PK\x05\x06\0\0\0\0\x04\0\x04\0");
-    out.extend([length.to_le_bytes(), start.to_le_bytes()].concat());
-    out.extend([0, 0]);
-    out
+    packed(&[
+        ("xl/workbook.xml", list.as_bytes()),
+        ("xl/_rels/workbook.xml.rels", relations.as_bytes()),
+        ("xl/sharedStrings.xml", strings.as_bytes()),
+        ("xl/worksheets/sheet1.xml", sheet.as_bytes()),
+    ])
 }
 
 /// Returns hostile files with the expected outcome of each.
