@@ -5,7 +5,8 @@ use std::time::Duration;
 use axum::Router;
 use imports::{ProjectId, SearchId};
 use serde_json::{Value, json};
-use service::{NewFile, NewSearch};
+use service::study_view::RecordPlace;
+use service::{BulkRequest, Deletion, NewFile, NewSearch, ProjectAccess, Rule, ScopePlace};
 use uuid::Uuid;
 
 use super::duplicates::search;
@@ -169,6 +170,42 @@ async fn studies_of_the_preferred_database_are_kept() {
     assert!(!kept(&get(&api, &path).await).contains(&json!(second)));
     let asked = json!({ "id": Uuid::from_u128(2), "rule": "preferred_source" });
     assert_eq!(post(&api, &of_project("duplicates/bulk"), &asked).await.0.as_u16(), 422);
+}
+
+/// Decides by a rule from a position on; returns the number of decisions.
+async fn continued(world: &World, rule: Rule, after: ScopePlace) -> u64 {
+    let request = BulkRequest { id: Uuid::from_u128(1), rule, database: None, after: Some(after) };
+    let project = ProjectId::from_uuid(Uuid::nil());
+    let step = world.functions.start_upload.decide_in_bulk(project, &request, "somebody").await.unwrap();
+    let step = step.unwrap();
+    assert_eq!(step.next, None);
+    step.decided
+}
+
+/// Returns the position after the first record of an import.
+async fn after_first_record(world: &World, import: SearchId) -> ScopePlace {
+    let job = world.jobs().job(import).await.unwrap().unwrap();
+    ScopePlace::within(&job, RecordPlace { position: 0, record: 1 })
+}
+
+#[tokio::test]
+async fn bulk_decision_stays_in_its_import() {
+    let (world, _, second) = two_pairs().await;
+    let place = after_first_record(&world, second).await;
+    search(&world, "c.ris", "TY  - JOUR\nTI  - Copper\nER  - \n").await;
+    assert_eq!(continued(&world, Rule::Certain, place).await, 0, "the certain pair is before the position");
+    assert_eq!(continued(&world, Rule::SameDoi, place).await, 1);
+}
+
+#[tokio::test]
+async fn bulk_decision_continues_after_deleted_import() {
+    let (world, ..) = two_pairs().await;
+    let third = search(&world, "c.ris", "TY  - JOUR\nTI  - Copper\nER  - \n").await;
+    let place = after_first_record(&world, third).await;
+    let deletion = world.functions.start_upload.delete(&ProjectAccess::All, third).await.unwrap();
+    assert_eq!(deletion, Deletion::Accepted);
+    world.run().await;
+    assert_eq!(continued(&world, Rule::Certain, place).await, 1, "the pair of the first record");
 }
 
 #[tokio::test]

@@ -1,10 +1,15 @@
 //! Pages of lists: bounded, stable, and with cursors that are valid for one list only.
 
-use imports::Study;
+use axum::Router;
+use imports::{SearchId, Study};
 use references::Reference;
+use serde_json::Value;
+use service::{Deletion, ProjectAccess};
 use testing::sample::search::study;
+use uuid::Uuid;
 
-use super::{all, api, get, imported, path_of, refusal, stored};
+use super::duplicates::search;
+use super::{all, api, get, imported, path_of, refusal, stored, titles};
 use crate::world::World;
 
 /// Each page starts where the previous one ended, at any depth.
@@ -50,6 +55,78 @@ async fn cursor_is_rejected_by_other_lists() {
     }
     let filtered = get(&api, &format!("{path}/studies?limit=1&duplicates=none&after={next}")).await;
     assert_eq!(filtered["items"][0]["id"], "0-2", "a filter may change on the way");
+}
+
+/// Imports a file of studies with these titles.
+async fn import(world: &World, titles: &[&str]) -> SearchId {
+    let records = titles.iter().map(|title| format!("TY  - JOUR\nTI  - {title}\nER  - \n"));
+    search(world, "a.ris", &records.collect::<Vec<_>>().join("\n")).await
+}
+
+/// Returns a page of one study of the review.
+async fn page_after(api: &Router, next: Option<&str>) -> Value {
+    let after = next.map(|next| format!("&after={next}")).unwrap_or_default();
+    get(api, &format!("/projects/{}/studies?limit=1{after}", Uuid::nil())).await
+}
+
+/// Returns the titles of the pages that follow a page.
+async fn titles_after(api: &Router, mut page: Value) -> Vec<String> {
+    let mut found = Vec::new();
+    while let Some(next) = page["next"].as_str().map(str::to_owned) {
+        page = page_after(api, Some(&next)).await;
+        found.extend(titles(page["items"].as_array().unwrap()).into_iter().map(str::to_owned));
+    }
+    found
+}
+
+/// A list of a review stays in the import that it is in, or continues with the next one if that import is deleted.
+#[tokio::test]
+async fn list_of_review_survives_new_and_deleted_imports() {
+    for (is_announced, deleted, expected) in [
+        (true, None, vec!["Berries", "Beans", "Apples", "Almonds"]),
+        (false, Some(1), vec!["Apples", "Almonds"]),
+        (true, Some(1), vec!["Apples", "Almonds"]),
+        (true, Some(0), vec!["Berries", "Beans"]),
+    ] {
+        let world = World::new();
+        let (api, first) = (api(&world), import(&world, &["Apples", "Almonds"]).await);
+        let imports = [first, import(&world, &["Bread", "Berries", "Beans"]).await];
+        let page = page_after(&api, None).await;
+        assert_eq!(titles(page["items"].as_array().unwrap()), ["Bread"]);
+        if is_announced {
+            import(&world, &["Carrots", "Cherries", "Celery"]).await;
+        }
+        if let Some(deleted) = deleted {
+            let service = &world.functions.start_upload;
+            let deletion = service.delete(&ProjectAccess::All, imports[deleted]).await.unwrap();
+            assert_eq!(deletion, Deletion::Accepted);
+            world.run().await;
+        }
+        assert_eq!(titles_after(&api, page).await, expected, "{is_announced} {deleted:?}");
+    }
+}
+
+#[tokio::test]
+async fn cursors_of_earlier_versions_continue_list_of_review() {
+    let world = World::new();
+    let api = api(&world);
+    import(&world, &["Apples", "Almonds"]).await;
+    let last = import(&world, &["Bread", "Berries"]).await;
+    let next = page_after(&api, None).await["next"].as_str().unwrap().to_owned();
+    let (mark, _) = next.split_once('.').unwrap();
+    let created_at = world.jobs().job(last).await.unwrap().unwrap().created_at.as_nanosecond();
+    for (place, title) in [
+        ("0-1_".to_owned(), "Berries"),
+        (format!("0-0_{created_at}.{last}"), "Apples"),
+        (format!("0-1_{created_at}.{last}"), "Almonds"),
+    ] {
+        let page = page_after(&api, Some(&format!("{mark}.{place}"))).await;
+        assert_eq!(titles(page["items"].as_array().unwrap()), [title], "{place}");
+    }
+    for wrong in ["0-1", "0-1~", "0-1~x", "0~0"] {
+        let path = format!("/projects/{}/studies?after={mark}.{wrong}", Uuid::nil());
+        assert_eq!(refusal(&api, &path).await.0, 400, "{wrong}");
+    }
 }
 
 #[tokio::test]

@@ -122,13 +122,17 @@ async fn deleted_review_has_neither_imports_nor_decisions() {
 
 /// Corrects the bad record of `FIRST`.
 async fn corrected(world: &World, search: SearchId, file: imports::FileId) -> SearchId {
-    let replacement = Some(NewFile { name: "corrected.ris".to_owned(), size_bytes: CORRECTED.len() as u64 });
+    corrected_by(world, search, file, CORRECTED).await
+}
+
+async fn corrected_by(world: &World, search: SearchId, file: imports::FileId, content: &str) -> SearchId {
+    let replacement = Some(NewFile { name: "corrected.ris".to_owned(), size_bytes: content.len() as u64 });
     let files = vec![FileRepair { file_id: file, replacement, records: [3].into() }];
     let request = NewRepair { name: None, files };
     let start = &world.functions.start_upload;
     let repair = start.repair(&ProjectAccess::All, search, &request, None).await.unwrap();
     let Repair::Announced(announced) = repair else { panic!("{repair:?}") };
-    world.upload(&announced, 0, CORRECTED).await;
+    world.upload(&announced, 0, content).await;
     world.run().await;
     announced.search_id
 }
@@ -184,6 +188,21 @@ async fn export_contains_what_list_shows_with_corrected_records() {
     }
     let unknown = format!("{}/export?search={}", review(), Uuid::from_u128(7));
     assert_eq!(refusal(&api, &unknown).await.0, 404);
+}
+
+#[tokio::test]
+async fn list_of_import_ends_after_repair_is_deleted() {
+    let (world, announced, _) = imported().await;
+    let search = announced.search_id;
+    let repair = corrected_by(&world, search, announced.files[0].file_id, &CORRECTED.repeat(2)).await;
+    let api = api(&world);
+    let path = format!("{}/studies?search={search}", review());
+    let page = get(&api, &format!("{path}&limit=5")).await;
+    assert_eq!(page["items"][4]["search_id"], json!(repair), "{page}");
+    world.functions.start_upload.delete(&ProjectAccess::All, repair).await.unwrap();
+    world.run().await;
+    let page = get(&api, &format!("{path}&after={}", page["next"].as_str().unwrap())).await;
+    assert_eq!((&page["items"], &page["next"]), (&json!([]), &Value::Null));
 }
 
 async fn exported(api: &Router, body: &Value) -> (HeaderMap, Value) {

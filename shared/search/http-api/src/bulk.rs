@@ -13,12 +13,11 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::combined_listing::CombinedCursor;
 use super::extract::{AuthorizedActor, AuthorizedProject};
 use super::paging::List;
 use super::problem::{CommonErrors, Problem};
 use super::{Api, HttpResult};
-use service::{BulkAction, BulkPlace, BulkRequest, BulkStep, DecisionProgress, Rule};
+use service::{BulkAction, BulkRequest, BulkStep, DecisionProgress, Rule, ScopePlace};
 
 /// A request to decide pairs by a rule.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -73,13 +72,12 @@ pub(super) async fn decide_in_bulk(
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, &why));
     }
     let list = List { of: "bulk decisions", owner: project.as_uuid() };
-    let after = list.after::<CombinedCursor>(after.as_deref())?;
-    let after = after.map(|CombinedCursor { after, within }| BulkPlace { after, within });
+    let after = list.after::<ScopePlace>(after.as_deref())?;
     let request = BulkRequest { id, rule, database, after };
     let step = api.service.decide_in_bulk(project, &request, &person).await?;
     let BulkStep { decided, next } =
         step.map_err(|refusal| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, &refusal.to_string()))?;
-    let next = next.map(|BulkPlace { after, within }| list.next(&CombinedCursor { after, within }));
+    let next = next.map(|place| list.next(&place));
     Ok(Json(BulkActionStepView { decided, next }).into_response())
 }
 

@@ -62,9 +62,7 @@ pub use self::announce::{AnnouncedSearch, Error, NewFile, NewSearch, PreparedSea
 pub use self::caller::{Operator, Principal, ProjectAccess, Role};
 pub use self::cancel::{Cancellation, Deletion};
 pub use self::changes::{Change, ChangeCursor, MAX_SEEN, changes};
-pub use self::decisions::bulk::{
-    BulkAction, BulkPlace, BulkRefusal, BulkRequest, BulkStep, BulkUndo, DecisionProgress,
-};
+pub use self::decisions::bulk::{BulkAction, BulkRefusal, BulkRequest, BulkStep, BulkUndo, DecisionProgress};
 pub use self::decisions::kind::{DecisionKind, Rule};
 pub use self::decisions::{DecisionOutcome, DecisionRequest, EffectiveDecision};
 pub use self::export::{ExportRefusal, ExportState, MAX_IN_PROGRESS, export_file};
@@ -78,7 +76,7 @@ pub use self::repair::{
 pub use self::reviews::{
     CreatedReview, MAX_REVIEWS, Review, ReviewChange, ReviewDeletion, ReviewRefusal, review_named,
 };
-pub use self::scope::{FilesToExport, MAX_EXPORTED_SEARCHES, Scope, TooManySearches};
+pub use self::scope::{FilesToExport, MAX_EXPORTED_SEARCHES, Scope, ScopePlace, TooManySearches};
 
 /// The name under which the use cases send messages: the function that answers the HTTP API.
 pub const NAME: &str = "start-upload";

@@ -7,6 +7,7 @@ use messages::StoreError;
 use outbox::{Cursor, Page};
 
 use crate::exported_studies::FileToExport;
+use crate::study_view::RecordPlace;
 use crate::{ProjectAccess, SearchService, StoredSearch};
 
 /// The maximum number of imports that one export contains; each takes several reads.
@@ -26,6 +27,52 @@ pub enum Scope {
         /// The files; `None` for all of them.
         files: Option<Vec<FileId>>,
     },
+}
+
+/// A position in the studies of a scope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScopePlace {
+    /// A position in an import. If the import is deleted, the next one follows.
+    In {
+        /// The import.
+        import: Cursor,
+        /// The last record that was examined.
+        within: RecordPlace,
+    },
+    /// A position in the import that follows another one, whichever it is.
+    Next {
+        /// The import that was examined completely; `None` before the first one.
+        after: Option<Cursor>,
+        /// The last record that was examined. Only cursors of earlier versions are after a record here.
+        within: RecordPlace,
+    },
+}
+
+impl Default for ScopePlace {
+    fn default() -> Self {
+        Self::Next { after: None, within: RecordPlace::default() }
+    }
+}
+
+impl ScopePlace {
+    /// Returns the position after a record of an import.
+    pub const fn within(job: &Job, within: RecordPlace) -> Self {
+        Self::In { import: cursor(job), within }
+    }
+
+    /// Returns the position after all records of an import.
+    pub fn after(job: &Job) -> Self {
+        Self::after_cursor(cursor(job))
+    }
+
+    /// Returns the position after the import of a cursor.
+    pub fn after_cursor(after: Cursor) -> Self {
+        Self::Next { after: Some(after), within: RecordPlace::default() }
+    }
+}
+
+const fn cursor(job: &Job) -> Cursor {
+    Cursor { created_at: job.created_at, partition: job.search_id }
 }
 
 /// The files of an export, with the data about them that the export contains.
@@ -97,11 +144,41 @@ impl SearchService {
         match scope {
             Scope::Review(project) => self.jobs.of_project(*project, after, limit).await,
             Scope::Import { jobs, .. } => {
-                let is_seen = |job: &Job| after.is_some_and(|after| after.partition == job.search_id);
-                let begin = jobs.iter().position(is_seen).map_or(0, |place| place + 1);
+                let begin = after.map_or(0, |after| {
+                    let seen = jobs.iter().position(|job| job.search_id == after.partition);
+                    seen.map_or_else(|| first_repair_after(jobs, after), |place| place + 1)
+                });
                 Ok(Page { items: jobs.iter().skip(begin).cloned().collect(), next: None })
             }
         }
+    }
+
+    /// Returns a page of the imports of a scope from a position on, and the position in the first of them.
+    ///
+    /// A position in an import applies to no other one: neither to an import that was announced since, nor to the next
+    /// one if the import was deleted.
+    pub async fn jobs_from(
+        &self,
+        scope: &Scope,
+        from: ScopePlace,
+        limit: usize,
+    ) -> Result<(Page<Job>, RecordPlace), StoreError> {
+        let (import, within) = match from {
+            ScopePlace::Next { after, within } => {
+                return Ok((self.jobs_of(scope, after, limit).await?, within));
+            }
+            ScopePlace::In { import, within } => (import, within),
+        };
+        let current = match scope {
+            Scope::Review(project) => self.find(&ProjectAccess::to(*project), import.partition).await?,
+            Scope::Import { jobs, .. } => jobs.iter().find(|job| job.search_id == import.partition).cloned(),
+        };
+        let mut page = self.jobs_of(scope, Some(import), limit).await?;
+        let Some(current) = current else { return Ok((page, RecordPlace::default())) };
+        // The written view, by which imports are listed, may state another time.
+        page.items.retain(|job| job.search_id != current.search_id);
+        page.items.insert(0, current);
+        Ok((page, within))
     }
 
     /// Returns the files of one import of a scope that were read completely.
@@ -147,4 +224,10 @@ impl SearchService {
         }
         Ok(labels)
     }
+}
+
+/// Returns the index of the first repair after a deleted one. The import itself, which is first, is before all repairs.
+fn first_repair_after(jobs: &[Job], deleted: Cursor) -> usize {
+    let is_before = |job: &&Job| (job.created_at, job.search_id) < (deleted.created_at, deleted.partition);
+    1 + jobs.iter().skip(1).take_while(is_before).count()
 }

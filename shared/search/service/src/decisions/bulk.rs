@@ -18,7 +18,7 @@ use imports::{
 use jiff::Timestamp;
 use messages::StoreError;
 use outbox::session::CommitError;
-use outbox::{Cursor, Key, ReadRecords, Record};
+use outbox::{Key, ReadRecords, Record};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -29,7 +29,7 @@ use crate::content;
 use crate::sources::{KnownSource, usual_database};
 use crate::study_view::RecordPlace;
 use crate::tries::MAX_TRIES;
-use crate::{Error, Scope, SearchService};
+use crate::{Error, Scope, ScopePlace, SearchService};
 
 /// The kind of the records that list the bulk actions of a review; their ids are those of reviews.
 const BULK: &str = "bulk-decisions";
@@ -98,16 +98,7 @@ pub struct BulkRequest {
     /// The preferred database.
     pub database: Option<String>,
     /// The cursor of the previous request.
-    pub after: Option<BulkPlace>,
-}
-
-/// A cursor in the pairs of a review: a position in the import that follows `after`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct BulkPlace {
-    /// The import that was examined completely.
-    pub after: Option<Cursor>,
-    /// The position in the next one.
-    pub within: RecordPlace,
+    pub after: Option<ScopePlace>,
 }
 
 /// The result of a request to decide pairs by a rule.
@@ -116,7 +107,7 @@ pub struct BulkStep {
     /// The number of decisions that this request has made.
     pub decided: u64,
     /// The cursor for the next request; `None` if all pairs were examined.
-    pub next: Option<BulkPlace>,
+    pub next: Option<ScopePlace>,
 }
 
 /// Reasons to refuse a bulk action.
@@ -291,7 +282,7 @@ pub(crate) fn send_comparisons(
 /// The pairs that one request has selected.
 struct BulkSelection {
     about: Vec<DecisionSubject>,
-    next: Option<BulkPlace>,
+    next: Option<ScopePlace>,
 }
 
 /// Selects pairs by a rule.
@@ -306,18 +297,17 @@ struct Selector<'a> {
 
 impl Selector<'_> {
     /// Selects pairs from a position on.
-    async fn select(&mut self, from: BulkPlace) -> Result<BulkSelection, Error> {
+    async fn select(&mut self, from: ScopePlace) -> Result<BulkSelection, Error> {
         let (scope, mut place) = (Scope::Review(self.project), from);
         let (mut about, mut examined) = (Vec::new(), 0);
         loop {
-            let jobs = self.of.jobs_of(&scope, place.after, JOBS).await?;
+            let (jobs, mut within) = self.of.jobs_from(&scope, place, JOBS).await?;
             for job in &jobs.items {
                 for file in self.of.files_in(&scope, job).await? {
-                    if file.position < place.within.position {
+                    if file.position < within.position {
                         continue;
                     }
-                    let mut after =
-                        if file.position == place.within.position { place.within.record } else { 0 };
+                    let mut after = if file.position == within.position { within.record } else { 0 };
                     loop {
                         let found = self.page(&file, after).await?;
                         let Some(last) = found.last().map(|study| study.record) else { break };
@@ -329,16 +319,15 @@ impl Selector<'_> {
                         // The decisions of another page might not fit into the record of this request.
                         if examined >= MAX_EXAMINED || about.len() + STUDIES > MAX_CHUNK {
                             let within = RecordPlace { position: file.position, record: last };
-                            return Ok(BulkSelection { about, next: Some(BulkPlace { within, ..place }) });
+                            let next = Some(ScopePlace::within(job, within));
+                            return Ok(BulkSelection { about, next });
                         }
                     }
                 }
-                let after = Some(Cursor { created_at: job.created_at, partition: job.search_id });
-                place = BulkPlace { after, within: RecordPlace::default() };
+                within = RecordPlace::default();
             }
-            if jobs.next.is_none() {
-                return Ok(BulkSelection { about, next: None });
-            }
+            let Some(after) = jobs.next else { return Ok(BulkSelection { about, next: None }) };
+            place = ScopePlace::after_cursor(after);
         }
     }
 
