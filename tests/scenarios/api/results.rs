@@ -136,6 +136,17 @@ async fn page_size_is_limited_and_list_continues() {
     assert_eq!(items[0]["shortened"], false);
 }
 
+/// The limit applies to the page, not to each import.
+#[tokio::test]
+async fn page_size_of_review_is_limited() {
+    let world = World::new();
+    for _ in 0..9 {
+        stored(&world, long(900_000), 1).await;
+    }
+    let (items, sizes) = all(&api(&world), &format!("/projects/{}/studies", Uuid::nil())).await;
+    assert_eq!((items.len(), sizes), (9, vec![4, 4, 1]));
+}
+
 /// A record larger than any response does not hide the next one.
 #[tokio::test]
 async fn oversized_study_is_shortened() {

@@ -57,7 +57,11 @@ pub(super) async fn answer<L: Listing>(
             break;
         }
         let files = service.files_in(scope, job).await?;
-        let left = PageLimit { items: limit - items.len(), bytes: PAGE_BYTES.saturating_sub(bytes) };
+        let left = PageLimit {
+            items: limit - items.len(),
+            bytes: PAGE_BYTES.saturating_sub(bytes),
+            is_begun: !items.is_empty(),
+        };
         let found = page::page(&listing(job.search_id), &files, Some(within), left).await?;
         let Page { items: found, damaged: skipped, next, reads: read } = found;
         reads += read;

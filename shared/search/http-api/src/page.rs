@@ -49,12 +49,14 @@ pub(super) trait Listing: Send + Sync {
     async fn show(&self, file: &ParsedFile, item: Self::Item) -> Result<Option<Box<RawValue>>, StoreError>;
 }
 
-/// The limits of a page.
+/// The limits of a page, or of the rest of one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PageLimit {
     pub(super) items: usize,
     /// The maximum size of the JSON; a larger item forms a separate page.
     pub(super) bytes: usize,
+    /// `true` if the page has items already, so that no larger item fits.
+    pub(super) is_begun: bool,
 }
 
 /// A page of a listing.
@@ -106,7 +108,8 @@ pub(super) async fn page<S: Listing>(
                 let record = S::record(&item);
                 if let Some(shown) = listing.show(file, item).await? {
                     let more = shown.get().len();
-                    let is_full = !page.items.is_empty() && bytes.saturating_add(more) > limit.bytes;
+                    let is_begun = limit.is_begun || !page.items.is_empty();
+                    let is_full = is_begun && bytes.saturating_add(more) > limit.bytes;
                     if is_full || page.items.len() == limit.items {
                         return Ok(Page { next: Some(place), ..page });
                     }

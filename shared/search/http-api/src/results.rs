@@ -46,7 +46,7 @@ pub(super) async fn answer(
     list: List,
     request: PageRequest<'_>,
 ) -> HttpResult {
-    let limit = PageLimit { items: request.limit, bytes: PAGE_BYTES };
+    let limit = PageLimit { items: request.limit, bytes: PAGE_BYTES, is_begun: false };
     let Page { items, damaged, next, .. } =
         page::page(listing, files, list.after(request.after)?, limit).await?;
     Ok(Json(PageBody { items, damaged, next: next.map(|next| list.next(&next)) }).into_response())
