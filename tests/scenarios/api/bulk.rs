@@ -3,14 +3,17 @@
 use std::time::Duration;
 
 use axum::Router;
-use imports::{ProjectId, SearchId};
+use imports::{Job, JobState, ProjectId, SearchId};
+use outbox::{View, WriteViews};
 use serde_json::{Value, json};
 use service::study_view::RecordPlace;
 use service::{BulkRequest, Deletion, NewFile, NewSearch, ProjectAccess, Rule, ScopePlace};
+use service::{BulkRequest, Deletion, ProjectAccess, Rule, ScopePlace};
+use testing::sample;
 use uuid::Uuid;
 
 use super::duplicates::search;
-use super::{api, get, path_of, post};
+use super::{api, get, path_of, post, refusal};
 use crate::world::World;
 
 const ZINC: &str = "TY  - JOUR\nTI  - Zinc for the common cold in children\nAU  - Berg, A.\nPY  - 2020\n\
@@ -206,6 +209,36 @@ async fn bulk_decision_continues_after_deleted_import() {
     assert_eq!(deletion, Deletion::Accepted);
     world.run().await;
     assert_eq!(continued(&world, Rule::Certain, place).await, 1, "the pair of the first record");
+}
+
+/// Each request reads up to 1,000 imports, and a bulk decision continues after them.
+#[tokio::test]
+async fn reads_of_many_imports_are_bounded() {
+    let (world, ..) = two_pairs().await;
+    // They are newer than the two imports with studies.
+    let (mut views, project_id) = (Vec::new(), ProjectId::from_uuid(Uuid::nil()));
+    for _ in 0..1_100 {
+        let job = sample::search::job(&*world.host, sample::partition(&*world.host), 1, JobState::Completed);
+        views.push(View::from(&Job { project_id, ..job }));
+    }
+    for views in views.chunks(100) {
+        world.store().write(views).await.unwrap();
+    }
+    let api = api(&world);
+    let mut asked = json!({ "id": Uuid::from_u128(1), "rule": "certain" });
+    let (status, _, step) = post(&api, &of_project("duplicates/bulk"), &asked).await;
+    assert_eq!((status.as_u16(), &step["decided"]), (200, &json!(0)), "{step}");
+    asked["after"] = step["next"].clone();
+    assert!(asked["after"].is_string(), "{step}");
+    let (status, _, step) = post(&api, &of_project("duplicates/bulk"), &asked).await;
+    assert_eq!((status.as_u16(), &step), (200, &json!({ "decided": 1, "next": null })));
+    let too_many = (422, "the review has more than 1000 imports".to_owned());
+    for path in ["duplicates/progress", "prisma"] {
+        assert_eq!(refusal(&api, &of_project(path)).await, too_many, "{path}");
+    }
+    let date = json!({ "searched_on": "2026-05-17" });
+    let (status, _, problem) = post(&api, &of_project("sources"), &date).await;
+    assert_eq!((status.as_u16(), problem["detail"].as_str().unwrap()), (422, too_many.1.as_str()));
 }
 
 #[tokio::test]

@@ -44,7 +44,7 @@ struct BulkActionStepView {
     next: Option<String>,
 }
 
-/// Decides about pairs of a review by a rule: up to 1,000 pairs per request.
+/// Decides about pairs of a review by a rule: up to 1,000 pairs per request, among up to 1,000 imports.
 ///
 /// Repeat the request with the `next` cursor until it is null. Pairs that a reviewer has decided keep their decision.
 /// All requests with the same id form one action, which can be undone as a whole. A repeated request changes nothing.
@@ -180,12 +180,18 @@ struct DecisionProgressView {
     get,
     path = "/projects/{project}/duplicates/progress",
     params(("project" = Uuid, Path, description = "The review")),
-    responses((status = 200, description = "The progress", body = DecisionProgressView), CommonErrors),
+    responses(
+        (status = 200, description = "The progress", body = DecisionProgressView),
+        (status = 422, description = "The review has more than 1,000 imports", body = Problem, content_type = "application/problem+json"),
+        CommonErrors,
+    ),
 )]
 pub(super) async fn show_progress(
     State(api): State<Arc<Api>>,
     AuthorizedProject(project): AuthorizedProject,
 ) -> HttpResult {
-    let DecisionProgress { decided, open, certain } = api.service.decision_progress(project).await?;
+    let progress = api.service.decision_progress(project).await?;
+    let DecisionProgress { decided, open, certain } =
+        progress.map_err(|too_many| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, &too_many.to_string()))?;
     Ok(Json(DecisionProgressView { decided, open, certain }).into_response())
 }

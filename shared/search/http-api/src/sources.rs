@@ -196,7 +196,7 @@ struct ChangedFiles {
     request_body = ReviewSources,
     responses(
         (status = 200, description = "The sources are stored", body = ChangedFiles),
-        (status = 422, description = "A name is empty or too long", body = Problem, content_type = "application/problem+json"),
+        (status = 422, description = "A name is empty or too long, or the review has more than 1,000 imports", body = Problem, content_type = "application/problem+json"),
         CommonErrors,
     ),
 )]
@@ -230,7 +230,7 @@ pub(super) async fn show_flow(
     AuthorizedProject(project): AuthorizedProject,
 ) -> HttpResult {
     let flow = api.service.flow(project).await.map_err(|error| match error {
-        FlowError::TooMany => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string()),
+        FlowError::TooMany(_) => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string()),
         FlowError::Store(error) => Problem::from(error),
     })?;
     Ok(Json(FlowView::from(flow)).into_response())

@@ -76,7 +76,9 @@ pub use self::repair::{
 pub use self::reviews::{
     CreatedReview, MAX_REVIEWS, Review, ReviewChange, ReviewDeletion, ReviewRefusal, review_named,
 };
-pub use self::scope::{FilesToExport, MAX_EXPORTED_SEARCHES, Scope, ScopePlace, TooManySearches};
+pub use self::scope::{
+    FilesToExport, MAX_EXPORTED_SEARCHES, Scope, ScopePlace, TooManyImports, TooManySearches,
+};
 
 /// The name under which the use cases send messages: the function that answers the HTTP API.
 pub const NAME: &str = "start-upload";

@@ -12,6 +12,8 @@ use crate::{ProjectAccess, SearchService, StoredSearch};
 
 /// The maximum number of imports that one export contains; each takes several reads.
 pub const MAX_EXPORTED_SEARCHES: usize = 1_000;
+/// The maximum number of imports of a review that one request reads; each takes several reads.
+const MAX_SEARCHES: usize = 1_000;
 /// The number of imports that are read at a time.
 const SEARCHES: usize = 200;
 
@@ -99,6 +101,11 @@ impl From<StoredSearch> for FilesToExport {
 )]
 pub struct TooManySearches;
 
+/// A review has too many imports for one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the review has more than {MAX_SEARCHES} imports")]
+pub struct TooManyImports;
+
 impl SearchService {
     /// Returns the studies of a whole review, or of `search` and its repairs. With `file`, the studies are those of
     /// this file and of the files that repair it. Returns `None` if the import or file does not exist.
@@ -179,6 +186,25 @@ impl SearchService {
         page.items.retain(|job| job.search_id != current.search_id);
         page.items.insert(0, current);
         Ok((page, within))
+    }
+
+    /// Returns all imports of a review, newest first, if they are not too many for one request.
+    pub(crate) async fn jobs_of_review(
+        &self,
+        project: ProjectId,
+    ) -> Result<Result<Vec<Job>, TooManyImports>, StoreError> {
+        let (mut jobs, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.jobs.of_project(project, after, SEARCHES).await?;
+            jobs.extend(page.items);
+            if jobs.len() > MAX_SEARCHES {
+                return Ok(Err(TooManyImports));
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(Ok(jobs));
+            }
+        }
     }
 
     /// Returns the files of one import of a scope that were read completely.

@@ -29,7 +29,7 @@ use crate::content;
 use crate::sources::{KnownSource, usual_database};
 use crate::study_view::RecordPlace;
 use crate::tries::MAX_TRIES;
-use crate::{Error, Scope, ScopePlace, SearchService};
+use crate::{Error, Scope, ScopePlace, SearchService, TooManyImports};
 
 /// The kind of the records that list the bulk actions of a review; their ids are those of reviews.
 const BULK: &str = "bulk-decisions";
@@ -37,8 +37,10 @@ const BULK: &str = "bulk-decisions";
 const CHUNK: &str = "bulk-decisions-chunk";
 /// The maximum number of decisions of one request, which form one record.
 const MAX_CHUNK: usize = 1_000;
-/// The maximum number of pairs that one request examines; each takes a read.
-const MAX_EXAMINED: usize = 2_000;
+/// The maximum number of reads of one request: one for each pair and file, and [`IMPORT_READS`] for each import.
+const MAX_READS: usize = 2_000;
+/// The reads that an import takes: its state and its files.
+const IMPORT_READS: usize = 2;
 /// The maximum number of bulk actions of a review.
 const MAX_ACTIONS: usize = 500;
 /// The maximum number of decisions of all bulk actions of a review.
@@ -296,13 +298,17 @@ struct Selector<'a> {
 }
 
 impl Selector<'_> {
-    /// Selects pairs from a position on.
+    /// Selects pairs from a position on, until there are enough or the request has made its reads.
     async fn select(&mut self, from: ScopePlace) -> Result<BulkSelection, Error> {
         let (scope, mut place) = (Scope::Review(self.project), from);
-        let (mut about, mut examined) = (Vec::new(), 0);
+        let (mut about, mut reads) = (Vec::new(), 0);
         loop {
             let (jobs, mut within) = self.of.jobs_from(&scope, place, JOBS).await?;
             for job in &jobs.items {
+                if reads >= MAX_READS {
+                    return Ok(BulkSelection { about, next: Some(place) });
+                }
+                reads += IMPORT_READS;
                 for file in self.of.files_in(&scope, job).await? {
                     if file.position < within.position {
                         continue;
@@ -310,21 +316,26 @@ impl Selector<'_> {
                     let mut after = if file.position == within.position { within.record } else { 0 };
                     loop {
                         let found = self.page(&file, after).await?;
+                        reads += 1 + found.len();
                         let Some(last) = found.last().map(|study| study.record) else { break };
                         for study in found {
-                            examined += 1;
                             about.extend(self.decision(&study).await?);
                         }
                         after = last;
                         // The decisions of another page might not fit into the record of this request.
-                        if examined >= MAX_EXAMINED || about.len() + STUDIES > MAX_CHUNK {
+                        if reads >= MAX_READS || about.len() + STUDIES > MAX_CHUNK {
                             let within = RecordPlace { position: file.position, record: last };
                             let next = Some(ScopePlace::within(job, within));
                             return Ok(BulkSelection { about, next });
                         }
                     }
+                    if reads >= MAX_READS {
+                        let within = RecordPlace { position: file.position.saturating_add(1), record: 0 };
+                        let next = Some(ScopePlace::within(job, within));
+                        return Ok(BulkSelection { about, next });
+                    }
                 }
-                within = RecordPlace::default();
+                (place, within) = (ScopePlace::after(job), RecordPlace::default());
             }
             let Some(after) = jobs.next else { return Ok(BulkSelection { about, next: None }) };
             place = ScopePlace::after_cursor(after);
@@ -397,8 +408,8 @@ impl Selector<'_> {
 }
 
 impl SearchService {
-    /// Decides about pairs of a review by a rule, up to 1,000 per call. Pairs that a reviewer has decided are
-    /// left as they are. A repeated request changes nothing that is decided already.
+    /// Decides about pairs of a review by a rule, up to 1,000 per call and among up to 1,000 imports. Pairs that a
+    /// reviewer has decided are left as they are. A repeated request changes nothing that is decided already.
     ///
     /// # Errors
     /// Returns an error if a store is unavailable; the decisions of this call may or may not be stored.
@@ -512,25 +523,25 @@ impl SearchService {
         read_index(project, self.entry.sessions.records.record(&index_key(project)).await?)
     }
 
-    /// Returns how many pairs of a review are decided and undecided.
-    pub async fn decision_progress(&self, project: ProjectId) -> Result<DecisionProgress, StoreError> {
+    /// Returns how many pairs of a review are decided and undecided, if it does not have too many imports.
+    pub async fn decision_progress(
+        &self,
+        project: ProjectId,
+    ) -> Result<Result<DecisionProgress, TooManyImports>, StoreError> {
+        let jobs = match self.jobs_of_review(project).await? {
+            Ok(jobs) => jobs,
+            Err(too_many) => return Ok(Err(too_many)),
+        };
         let decisions = self.decisions(project).await?;
         let mut progress =
             DecisionProgress { decided: decisions.verdicts().count() as u64, ..DecisionProgress::default() };
-        let mut after = None;
-        loop {
-            let page = self.jobs_of(&Scope::Review(project), after, JOBS).await?;
-            for job in &page.items {
-                for (_, counts) in self.marked(job).await? {
-                    progress.open += counts.likely + counts.possible;
-                    progress.certain += counts.certain;
-                }
-            }
-            after = page.next;
-            if after.is_none() {
-                return Ok(progress);
+        for job in &jobs {
+            for (_, counts) in self.marked(job).await? {
+                progress.open += counts.likely + counts.possible;
+                progress.certain += counts.certain;
             }
         }
+        Ok(Ok(progress))
     }
 }
 

@@ -23,7 +23,7 @@ use outbox::{Key, Record};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Error, ProjectAccess, Repairs, SearchService};
+use super::{Error, ProjectAccess, Repairs, SearchService, TooManyImports};
 use crate::activity::{self, Action, Activity};
 use crate::content;
 use crate::tries::MAX_TRIES;
@@ -102,6 +102,9 @@ pub enum SourceFault {
     /// A name is empty, too long or invalid.
     #[error("the {0} is 1 to {MAX_NAME_CHARS} characters, without control characters")]
     Text(&'static str),
+    /// The review has more imports than one request changes.
+    #[error(transparent)]
+    TooManyImports(#[from] TooManyImports),
 }
 
 impl Source {

@@ -7,17 +7,14 @@ use imports::{DuplicateCounts, FileId, FileRef, Job, JobState, Outcome, ProjectI
 use messages::StoreError;
 
 use super::{Method, Source};
-use crate::{Fate, SearchService};
-
-/// The maximum number of searches that are counted; each takes several reads.
-const MAX_SEARCHES: usize = 1_000;
+use crate::{Fate, SearchService, TooManyImports};
 
 /// Errors of the PRISMA report.
 #[derive(Debug, thiserror::Error)]
 pub enum FlowError {
     /// The project has more searches than one request counts.
-    #[error("the review has more than {MAX_SEARCHES} imports")]
-    TooMany,
+    #[error(transparent)]
+    TooMany(#[from] TooManyImports),
     /// A store is unavailable.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -93,22 +90,10 @@ impl Sums {
 /// Counts all searches of a project.
 pub(super) async fn flow(function: &SearchService, project: ProjectId) -> Result<Flow, FlowError> {
     let (mut flow, mut lines) = (Flow::default(), BTreeMap::<(Method, Source), (bool, Sums)>::new());
-    let (mut after, mut looked_at) = (None, 0);
-    loop {
-        let page = function.jobs.of_project(project, after, 200).await?;
-        looked_at += page.items.len();
-        for job in &page.items {
-            match job.state {
-                JobState::Completed | JobState::Error => add(function, job, &mut flow, &mut lines).await?,
-                JobState::Uploading | JobState::Uploaded | JobState::Parsing => flow.open += 1,
-            }
-        }
-        after = page.next;
-        if after.is_none() {
-            break;
-        }
-        if looked_at >= MAX_SEARCHES {
-            return Err(FlowError::TooMany);
+    for job in &function.jobs_of_review(project).await?? {
+        match job.state {
+            JobState::Completed | JobState::Error => add(function, job, &mut flow, &mut lines).await?,
+            JobState::Uploading | JobState::Uploaded | JobState::Parsing => flow.open += 1,
         }
     }
     for ((method, source), (is_guessed, sums)) in lines {

@@ -8,9 +8,6 @@ use utoipa::ToSchema;
 use super::{NewSource, NewSources, Source, SourceFault, SourcesOutcome};
 use crate::{Error, ProjectAccess, SearchService};
 
-/// The number of imports that are read at a time.
-const PAGE: usize = 200;
-
 /// A change of the sources of all files of a review.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -59,7 +56,8 @@ impl ReviewSources {
 impl SearchService {
     /// Changes the sources of all files of a review, and returns the number of changed files.
     ///
-    /// Each import changes on its own; a request that was interrupted can be repeated.
+    /// Each import changes on its own; a request that was interrupted can be repeated. Nothing changes if the review
+    /// has too many imports.
     ///
     /// # Errors
     /// Returns an error if a store is unavailable; some imports may be changed.
@@ -78,27 +76,25 @@ impl SearchService {
         });
         let new = ReviewSources { replace, ..new.clone() };
         let caller = ProjectAccess::to(project);
-        let (mut after, mut changed) = (None, 0);
-        loop {
-            let page = self.jobs.of_project(project, after, PAGE).await?;
-            for job in &page.items {
-                let files = self.changed_sources(job, &new).await?;
-                let count = files.len();
-                if count == 0 {
-                    continue;
-                }
-                match self.set_sources(&caller, job.search_id, &NewSources { files }, by).await? {
-                    SourcesOutcome::Accepted => changed += count,
-                    SourcesOutcome::Refused(fault) => return Ok(Err(fault)),
-                    // The import was deleted concurrently.
-                    SourcesOutcome::Unknown => {}
-                }
+        let jobs = match self.jobs_of_review(project).await? {
+            Ok(jobs) => jobs,
+            Err(too_many) => return Ok(Err(too_many.into())),
+        };
+        let mut changed = 0;
+        for job in &jobs {
+            let files = self.changed_sources(job, &new).await?;
+            let count = files.len();
+            if count == 0 {
+                continue;
             }
-            after = page.next;
-            if after.is_none() {
-                return Ok(Ok(changed));
+            match self.set_sources(&caller, job.search_id, &NewSources { files }, by).await? {
+                SourcesOutcome::Accepted => changed += count,
+                SourcesOutcome::Refused(fault) => return Ok(Err(fault)),
+                // The import was deleted concurrently.
+                SourcesOutcome::Unknown => {}
             }
         }
+        Ok(Ok(changed))
     }
 
     async fn changed_sources(&self, job: &Job, new: &ReviewSources) -> Result<Vec<NewSource>, Error> {
