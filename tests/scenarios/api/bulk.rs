@@ -8,7 +8,6 @@ use outbox::{View, WriteViews};
 use serde_json::{Value, json};
 use service::study_view::RecordPlace;
 use service::{BulkRequest, Deletion, NewFile, NewSearch, ProjectAccess, Rule, ScopePlace};
-use service::{BulkRequest, Deletion, ProjectAccess, Rule, ScopePlace};
 use testing::sample;
 use uuid::Uuid;
 

@@ -37,6 +37,7 @@ fn error_name(status: &str) -> &'static str {
         "400" => "BadRequest",
         "403" => "Forbidden",
         "404" => "NotFound",
+        "409" => "Conflict",
         "413" => "TooLarge",
         "415" => "UnsupportedMediaType",
         _ => "Unavailable",
