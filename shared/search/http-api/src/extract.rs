@@ -122,6 +122,19 @@ impl FromRequestParts<Arc<Api>> for OwnedProject {
     }
 }
 
+/// `true` if a token makes the caller an owner of the project, even without a membership.
+pub(super) struct OwnsByToken(pub(super) bool);
+
+impl FromRequestParts<Arc<Api>> for OwnsByToken {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Result<Self, Problem> {
+        let project = Ids::of(parts, api).await?.project()?;
+        let role = project.and_then(|project| principal(parts).caller.role(project));
+        Ok(Self(role == Some(Role::Owner)))
+    }
+}
+
 /// The name of the caller of a request, for records of their actions.
 pub(super) struct AuthorizedActor(pub(super) String);
 

@@ -9,10 +9,10 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use service::{Member, MemberRefusal, Role};
+use service::{Member, MemberEditor, MemberRefusal, Role};
 use utoipa::ToSchema;
 
-use super::extract::{AuthorizedActor, AuthorizedProject, OwnedProject, ProjectInRole};
+use super::extract::{AuthorizedActor, AuthorizedProject, OwnedProject, OwnsByToken, ProjectInRole};
 use super::problem::{CommonErrors, Problem};
 use super::{Api, HttpResult};
 
@@ -104,11 +104,13 @@ pub(super) async fn list_members(
 pub(super) async fn set_member(
     State(api): State<Arc<Api>>,
     OwnedProject(project): OwnedProject,
+    OwnsByToken(owns_by_token): OwnsByToken,
     AuthorizedActor(person): AuthorizedActor,
     new: Result<Json<ChangedMember>, JsonRejection>,
 ) -> HttpResult {
     let Json(new) = new.map_err(|rejection| Problem::unreadable(&rejection, "a member"))?;
-    let member = api.service.set_member(project, &new.name, new.role, &person).await?;
+    let by = MemberEditor { name: &person, owns_by_token };
+    let member = api.service.set_member(project, &new.name, new.role, by).await?;
     let member = member.map_err(|refusal| refused(&refusal))?;
     Ok(Json(MemberView::from(member)).into_response())
 }
@@ -128,6 +130,7 @@ pub(super) async fn set_member(
 pub(super) async fn remove_member(
     State(api): State<Arc<Api>>,
     ProjectInRole { project, role }: ProjectInRole,
+    OwnsByToken(owns_by_token): OwnsByToken,
     AuthorizedActor(person): AuthorizedActor,
     removed: Result<Json<RemovedMember>, JsonRejection>,
 ) -> HttpResult {
@@ -135,7 +138,8 @@ pub(super) async fn remove_member(
     if role != Role::Owner && removed.name != person {
         return Err(Problem::role_too_low());
     }
-    let removed = api.service.remove_member(project, &removed.name, &person).await?;
+    let by = MemberEditor { name: &person, owns_by_token };
+    let removed = api.service.remove_member(project, &removed.name, by).await?;
     removed.map_err(|refusal| refused(&refusal))?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

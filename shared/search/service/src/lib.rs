@@ -67,7 +67,7 @@ pub use self::decisions::kind::{DecisionKind, Rule};
 pub use self::decisions::{DecisionOutcome, DecisionRequest, EffectiveDecision};
 pub use self::export::{ExportRefusal, ExportState, MAX_IN_PROGRESS, export_file};
 pub use self::idempotent_create::{CreateOutcome, FIRST_REQUEST};
-pub use self::members::{Member, MemberRefusal};
+pub use self::members::{Member, MemberEditor, MemberRefusal};
 pub use self::query::{SearchFilter, StoredSearch, Text, age};
 pub use self::record_text::{Around, MAX_RAW_BYTES, Raw, RecordBytes};
 pub use self::repair::{

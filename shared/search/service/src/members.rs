@@ -137,19 +137,28 @@ pub(crate) async fn clear(session: &mut OpenSession<'_>, project: ProjectId) -> 
     Ok(())
 }
 
+/// The person who changes the members of a review.
+#[derive(Debug, Clone, Copy)]
+pub struct MemberEditor<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// `true` if a token makes the person an owner, even without a membership.
+    pub owns_by_token: bool,
+}
+
 /// Sets the role of a person, or removes them.
 fn edited(
     members: &mut Vec<Member>,
     name: &str,
     role: Option<Role>,
-    by: &str,
+    by: MemberEditor<'_>,
     now: Timestamp,
 ) -> Result<Option<Edit>, MemberRefusal> {
     let place = members.iter().position(|member| member.name == name);
     let owners = members.iter().filter(|member| member.role == Role::Owner).count();
     let gives_up = place.is_some_and(|place| members[place].role == Role::Owner) && role != Some(Role::Owner);
-    // Two owners may remove each other at the same time, so the caller may not be an owner any more.
-    if gives_up && owners == 1 {
+    // Two owners may remove each other at the same time, so a member may not be an owner any more.
+    if gives_up && owners == 1 && (name == by.name || !by.owns_by_token) {
         return Err(MemberRefusal::LastOwner);
     }
     let (member, is_change) = match (place, role) {
@@ -162,7 +171,7 @@ fn edited(
         }
         (None, Some(_)) if members.len() >= MAX_MEMBERS => return Err(MemberRefusal::TooManyMembers),
         (None, Some(role)) => {
-            let member = Member { name: name.to_owned(), role, added_at: now, added_by: by.to_owned() };
+            let member = Member { name: name.to_owned(), role, added_at: now, added_by: by.name.to_owned() };
             members.push(member.clone());
             (member, true)
         }
@@ -199,7 +208,7 @@ impl SearchService {
         project: ProjectId,
         name: &str,
         role: Role,
-        by: &str,
+        by: MemberEditor<'_>,
     ) -> Result<Result<Member, MemberRefusal>, Error> {
         let name = name.trim();
         if name.is_empty() || name.chars().count() > MAX_MEMBER_CHARS || name.contains(char::is_control) {
@@ -217,7 +226,7 @@ impl SearchService {
         &self,
         project: ProjectId,
         name: &str,
-        by: &str,
+        by: MemberEditor<'_>,
     ) -> Result<Result<Option<Member>, MemberRefusal>, Error> {
         self.edit_member(project, name.trim(), None, by).await
     }
@@ -227,7 +236,7 @@ impl SearchService {
         project: ProjectId,
         name: &str,
         role: Option<Role>,
-        by: &str,
+        by: MemberEditor<'_>,
     ) -> Result<Result<Option<Member>, MemberRefusal>, Error> {
         for _ in 0..MAX_TRIES {
             let now = self.host().now();
@@ -243,7 +252,7 @@ impl SearchService {
             }
             write_members(&mut session, project, &members)?;
             let action = Action::ChangedMember { member: name.to_owned(), role };
-            let entry = Activity { at: now, by: by.to_owned(), action };
+            let entry = Activity { at: now, by: by.name.to_owned(), action };
             activity::append(&mut session, project, entry).await?;
             if self.committed(session, "changed the members of a review").await? {
                 return Ok(Ok(Some(member)));
@@ -270,7 +279,8 @@ mod tests {
     }
 
     fn edit(members: &mut Vec<Member>, name: &str, role: Option<Role>) -> Result<bool, MemberRefusal> {
-        edited(members, name, role, "ann", NOW).map(|edit| edit.is_some_and(|edit| edit.is_change))
+        edited(members, name, role, MemberEditor { name: "ann", owns_by_token: false }, NOW)
+            .map(|edit| edit.is_some_and(|edit| edit.is_change))
     }
 
     #[test]
@@ -287,13 +297,21 @@ mod tests {
     #[test]
     fn only_owner_keeps_the_role() {
         let mut members = of(&[("ann", Role::Owner), ("bob", Role::Reviewer)]);
-        for (role, by) in [(None, "ann"), (Some(Role::Reviewer), "ann"), (None, "bob"), (None, "operator")] {
-            assert_eq!(
-                edited(&mut members, "ann", role, by, NOW).err(),
-                Some(MemberRefusal::LastOwner),
-                "{by}"
-            );
+        for (role, name, owns_by_token) in [
+            (None, "ann", false),
+            (Some(Role::Reviewer), "ann", true),
+            // Ann has removed Bob in the meantime.
+            (None, "bob", false),
+        ] {
+            let by = MemberEditor { name, owns_by_token };
+            let refused = edited(&mut members, "ann", role, by, NOW).err();
+            assert_eq!(refused, Some(MemberRefusal::LastOwner), "{by:?}");
         }
+        let operator = MemberEditor { name: "operator", owns_by_token: true };
+        assert!(
+            edited(&mut members.clone(), "ann", None, operator, NOW).is_ok(),
+            "the operator remains an owner"
+        );
         assert_eq!(edit(&mut members, "bob", Some(Role::Owner)), Ok(true));
         assert_eq!(edit(&mut members, "ann", None), Ok(true));
     }
