@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { assertScreen, closeBrowser, heading, open, openIn, SAMPLES, Server, shot, SHOTS, text, until } from './harness.mjs';
+import { assertScreen, closeBrowser, heading, open, openIn, SAMPLES, Server, shot, SHOTS, sql, text, until } from './harness.mjs';
 
 let server;
 
@@ -52,6 +52,23 @@ test('an export contains what the filter shows, with corrected records', async (
   await assertScreen(page, 'studies of a review');
   await shot(page, 'studies-review');
   await page.context().close();
+});
+
+test('a damaged study is named, and the others are listed', async () => {
+  const damaged = await Server.start();
+  const record = (title) => `TY  - JOUR\nTI  - ${title}\nER  - \n\n`;
+  const search = await damaged.import('Damaged', [text('disk.ris', ['First', 'Second', 'Third'].map(record).join(''))]);
+  await damaged.kill();
+  sql(damaged.folder, "update study set study = '{', packed = null where record = ?", [[2]]);
+  const again = await damaged.restart();
+  const page = await open(again, `#/searches/${search}/studies`);
+  await page.getByText('1 study is damaged and not shown: record 2 of disk.ris').waitFor();
+  for (const title of ['First', 'Third']) await page.getByText(title, { exact: true }).waitFor();
+  assert.equal(await page.getByText('Second', { exact: true }).count(), 0);
+  await assertScreen(page, 'a damaged study');
+  await shot(page, 'studies-damaged');
+  await page.context().close();
+  await again.end();
 });
 
 test('studies are exported, directly or after the deployment has prepared the file', async () => {
