@@ -38,9 +38,9 @@ SECONDS_OF_MESSAGE = 0.03
 # Measured by `message_consumes_these_units` (tests/servers): a message with an effect, and a document of less
 # than 1 KB.
 STORE_WRITES, STORE_READS = 4, 3
-# The same for the decisions about the message and its effect.
+# The write units of the decisions about the message and its effect.
 HISTORY_WRITES = 2
-# The same for a view.
+# The units of a view.
 VIEW_WRITES, VIEW_READS = 5, 1
 
 HOURS = 730

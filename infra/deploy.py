@@ -59,7 +59,7 @@ PARTS = {
     "application": Part(ROOT / "template.yaml", lambda stack, _: stack, ("CAPABILITY_IAM",)),
     "monitoring": Part(TEMPLATES / "monitoring.yaml", lambda stack, _: f"{stack}-monitoring"),
     "sign-in": Part(TEMPLATES / "sign-in.yaml", lambda stack, _: f"{stack}-sign-in", ("CAPABILITY_IAM",)),
-    # Its name contains the region, because the pages of all regions are in the same one.
+    # The name of the stack contains the region, because the pages of all regions are in the same region.
     "page": Part(
         TEMPLATES / "page.yaml", lambda stack, region: f"{stack}-page-{region}", (), REGION_OF_PAGES
     ),
@@ -93,7 +93,7 @@ class Request:
     dropped: Sequence[str] = ()
     # The seconds to wait for the first metrics, before alarms fire without them.
     patience: float = 600
-    # Templates other than those of the parts. That of the application has the code of its functions.
+    # Templates other than those of the parts. The template of the application has the code of its functions.
     templates: Mapping[str, Path] = field(default_factory=lambda: {"application": BUILT})
 
 

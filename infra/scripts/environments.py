@@ -11,7 +11,7 @@ from scripts.errors import Failure, check
 from scripts.paths import ROOT
 
 CONFIG = ROOT / "config"
-# The name of the bucket contains it.
+# The name of the bucket contains this part.
 STACK = re.compile(r"[a-z][a-z0-9-]{0,25}")
 
 

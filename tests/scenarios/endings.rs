@@ -295,8 +295,8 @@ async fn file_added_during_marking_is_included() {
     assert_eq!(turns.repeated(later, later).await, 250);
 }
 
-/// Its studies are hidden, so no other study may be marked as their duplicate: otherwise a second import of the file
-/// would consist of duplicates only.
+/// The studies of this search are hidden, so no other study may be marked as a duplicate of them. Otherwise a second
+/// import of the file would consist of duplicates only.
 #[tokio::test]
 async fn file_abandoned_by_search_is_deleted() {
     let dead = || Disposition::DeadLetter { reason: "it was received too often".to_owned() };

@@ -298,7 +298,7 @@ async fn future_version_command_waits_for_upgrade() {
     world.store().answer(&PARSE, &command.receipt, &Disposition::Acknowledge).await.unwrap();
     let command = Message::decode(&command.delivery.body).unwrap();
     let later = of_a_later_release(&command);
-    // The parse queue has dead-lettered it.
+    // The parse queue has dead-lettered the command.
     let answers = delivered(&world, &PARSE_DEAD, std::slice::from_ref(&later)).await;
     let Disposition::DeadLetter { reason } = &answers[0].1 else { panic!("{answers:?}") };
     assert!(reason.contains("version 2, and this program supports up to 1"), "{reason}");

@@ -470,7 +470,7 @@ async fn concurrent_actions_of_operators_admit_one() {
     };
     assert!(matches!(told, RequestRefusal::Busy(id) if id == begun.id), "{told}");
     run_to_the_end(&world).await;
-    // The same failure is requested again.
+    // The operator requests a retry of the same failure again.
     let named = Selection { ids: [id].into(), ..Selection::of(FailureStatus::Open) };
     let again = failures.retry(Retry { selection: named, ..all() }, "Bob").await.unwrap_err();
     assert!(again.to_string().contains("is retried"), "{again}");

@@ -56,7 +56,7 @@ fn ports(world: &World) -> Ports {
     world.backend.ports.engine.entry_point("start-upload").unwrap().sessions
 }
 
-/// Like [`ports`], but a commit stops before it sends, as after a crash.
+/// Works like [`ports`], but a commit stops before it sends, as after a crash.
 fn crashing_ports(world: &World) -> Ports {
     Ports { outbox: Arc::new(CrashedOutbox), ..ports(world) }
 }
@@ -581,9 +581,9 @@ enum LedgerItem {
     Current,
     /// Another worker has claimed the partition and stored nothing.
     Claimed,
-    /// The ledger has forgotten it.
+    /// The ledger has forgotten the item.
     Forgotten,
-    /// The ledger has forgotten it, and another worker has claimed the partition and stored nothing.
+    /// The ledger has forgotten the item, and another worker has claimed the partition and stored nothing.
     ClaimedAgain,
 }
 

@@ -635,7 +635,7 @@ async fn keyed_request_repeated_after_restore_is_imported_once() {
                 world.deliver(&SAGA, &replies).await;
             }
             for reply in &replies {
-                // The test delivers it later.
+                // The test delivers the message later.
                 world.store().answer(&SAGA, &reply.receipt, &Disposition::Acknowledge).await.unwrap();
             }
             let world = restored(&backup, world, what).await;

@@ -153,12 +153,12 @@ impl World {
         self.upload_with(&announced.files[index].upload, announced.files.len(), content).await;
     }
 
-    /// Like [`World::upload`], for a file that need not be UTF-8.
+    /// Works like [`World::upload`], for a file that need not be UTF-8.
     pub(crate) async fn upload_bytes(&self, announced: &AnnouncedSearch, index: usize, content: Vec<u8>) {
         self.put_object(&announced.files[index].upload, announced.files.len(), content).await;
     }
 
-    /// Like [`World::upload`], with a form of a search with the given number of files.
+    /// Works like [`World::upload`], with a form of a search with the given number of files.
     pub(crate) async fn upload_with(&self, form: &PresignedPost, files: usize, content: &str) {
         self.put_object(form, files, content.as_bytes().to_vec()).await;
     }

@@ -19,7 +19,7 @@ impl DamagedStudies {
         self.0.entry((file.to_owned(), record)).or_insert_with(|| why.to_owned());
     }
 
-    /// Prints them with the next step. Returns `true` if no study was skipped.
+    /// Prints the damaged studies with the next step. Returns `true` if no study was skipped.
     pub(crate) fn report(&self) -> bool {
         if self.0.is_empty() {
             return true;

@@ -99,7 +99,7 @@ async fn requeue(args: &OutboxRequeue) -> anyhow::Result<bool> {
 /// A change of exhausted entries.
 #[derive(Clone, Copy)]
 enum Change {
-    /// Requeues them, with a pause after each.
+    /// Requeues the effects, with a pause after each.
     Requeue(Duration),
     Delete(Consent),
 }

@@ -37,7 +37,7 @@ pub(crate) async fn run(args: &args::Serve) -> anyhow::Result<bool> {
             let mut routes =
                 router_with_trials(SearchService::over(&runner.ports(), &functions::SYSTEM)?, trials);
             let page = page::files();
-            // The page's own files contain no data, so they need no token. Its requests to the API do.
+            // The page's own files contain no data, so they need no token. The requests of the page to the API do.
             let open = page.iter().map(PageFile::address).collect();
             routes = routes.merge(http::page(page));
             let limits = Limits::of_this_process();

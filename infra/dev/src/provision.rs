@@ -22,7 +22,7 @@ impl Provision {
         Self::with_queues(sdk, name, &QUEUES)
     }
 
-    /// Like [`Provision::new`], with other specifications of the queues.
+    /// Works like [`Provision::new`], with other specifications of the queues.
     pub fn with_queues(sdk: &SdkConfig, name: impl Into<String>, queues: &'static [QueueSpec]) -> Self {
         let shared = system_tools::Provision::new(imports::SYSTEM, queues, sdk, name);
         Self { shared, s3: s3::client(sdk) }
@@ -31,7 +31,7 @@ impl Provision {
     /// Creates missing resources, and returns their settings as pairs of name and value.
     ///
     /// # Errors
-    /// As [`system_tools::Provision::create`].
+    /// Returns the errors of [`system_tools::Provision::create`].
     pub async fn create(&self) -> Result<Vec<(String, String)>, StoreError> {
         let mut settings = self.shared.create().await?;
         // The bucket is created last, because it notifies a queue of its uploads.

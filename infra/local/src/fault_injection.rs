@@ -30,7 +30,7 @@ const MAX_STEPS: u32 = 50;
 pub struct DuplicatingSender {
     /// The sender of each copy.
     pub inner: Arc<dyn SendMessages>,
-    /// The number of copies; 0 and 1 mean one.
+    /// The number of copies; both 0 and 1 mean a single copy.
     pub copies: u32,
 }
 

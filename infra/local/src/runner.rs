@@ -64,7 +64,7 @@ const GATHERER: &str = "report-faults";
 pub struct Home<P> {
     /// The store in the data directory.
     pub store: Arc<Store>,
-    /// The exclusive lock on it.
+    /// The exclusive lock on the directory.
     pub lock: Arc<Lock>,
     /// Opens the application's ports over a store.
     pub ports: PortsOver<P>,
@@ -135,7 +135,7 @@ impl Runner<Engine> {
     /// Opens a data directory for an application without further ports; see [`Runner::open_with`].
     ///
     /// # Errors
-    /// As [`Runner::open_with`].
+    /// Returns the errors of [`Runner::open_with`].
     pub async fn open(
         system: &'static System<Engine>,
         dir: &Path,

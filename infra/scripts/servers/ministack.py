@@ -16,7 +16,7 @@ def start(port: int, data: Path) -> Start:
         "BIND_HOST": "127.0.0.1",
         "MINISTACK_HOST": "127.0.0.1",
         "GATEWAY_PORT": str(port),
-        # Its functions would otherwise call the real AWS.
+        # The functions that ministack runs would otherwise call the real AWS.
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",

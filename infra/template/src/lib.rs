@@ -18,9 +18,9 @@ messages! {
     /// The events of a job.
     #[allow(missing_docs, reason = "the names of the fields say it")]
     pub enum JobEvent of "{{project-name}}" to SAGA {
-        /// A client requested it.
+        /// A client requested the job.
         Requested { input: String } = 1,
-        /// The service carried it out.
+        /// The service carried the job out.
         Finished { output: String } = 1,
         /// The service did not answer in time.
         Expired {} = 1,

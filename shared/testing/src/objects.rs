@@ -17,7 +17,7 @@ use crate::{CheckResult, sample};
 pub enum UploadOutcome {
     /// The object is stored.
     Stored,
-    /// The form does not permit it.
+    /// The form does not permit the upload.
     Refused,
 }
 
@@ -36,7 +36,7 @@ pub trait Upload: Send + Sync {
 pub struct Ports<'a> {
     /// Creates forms.
     pub presign: &'a dyn PresignUpload,
-    /// Sends them.
+    /// Uploads objects with the forms.
     pub upload: &'a dyn Upload,
     /// Reads.
     pub read: &'a dyn ReadObject,

@@ -26,7 +26,7 @@ pub struct Ports<'a> {
     pub sweep: &'a dyn InspectOutbox,
     /// Reads the views that sessions write.
     pub views: &'a dyn ReadViews,
-    /// Reads the records that they write.
+    /// Reads the records that the sessions write.
     pub records: &'a dyn ReadRecords,
     /// Writes records without a session.
     pub write_records: &'a dyn WriteRecords,
@@ -114,7 +114,7 @@ pub async fn a_repeated_commit_changes_nothing(ports: &Ports<'_>) -> CheckResult
     Ok(())
 }
 
-/// Sweeps do not find it.
+/// Sweeps do not find the session.
 pub async fn commit_without_messages_writes_only_data(ports: &Ports<'_>) -> CheckResult {
     let session = PreparedSession::new(ports, 0)?;
     assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
@@ -124,7 +124,7 @@ pub async fn commit_without_messages_writes_only_data(ports: &Ports<'_>) -> Chec
     Ok(())
 }
 
-/// The saga may have written it first.
+/// The saga may have written the view first.
 pub async fn existing_view_is_not_replaced(ports: &Ports<'_>) -> CheckResult {
     let (mut first, mut second) = (PreparedSession::new(ports, 1)?, PreparedSession::new(ports, 1)?);
     let [list, other] = [ports.host.fresh_id(), ports.host.fresh_id()];

@@ -37,7 +37,7 @@ impl Ports<'_> {
         self.begin_by(search_id, file_id, READER).await
     }
 
-    /// Like [`Self::begin`], and stores some studies of the file.
+    /// Works like [`Self::begin`], and stores some studies of the file.
     async fn begin_with(
         &self,
         search: SearchId,
@@ -49,7 +49,7 @@ impl Ports<'_> {
         Ok(held)
     }
 
-    /// Like [`Self::begin`], with another reader version.
+    /// Works like [`Self::begin`], with another reader version.
     async fn begin_by(
         &self,
         search_id: SearchId,
@@ -159,7 +159,8 @@ pub async fn quarantined_records_are_listed_once_in_order(ports: &Ports<'_>) -> 
     Ok(())
 }
 
-/// A study that cannot be read does not prevent the comparison of others. Its identity is empty.
+/// A study that cannot be read does not prevent the comparison of others. The identity of the unreadable study is
+/// empty.
 pub async fn unreadable_study_is_compared_with_no_other(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let studies = [search::study(search, file, 1), search::study(search, file, 2)];
@@ -569,7 +570,7 @@ pub async fn page_ends_with_study_that_fills_it(ports: &Ports<'_>) -> CheckResul
     Ok(())
 }
 
-/// Earlier versions did not store it.
+/// Earlier versions did not store the position.
 pub async fn study_keeps_its_known_position(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let at = |record, bytes| Study { bytes, ..search::study(search, file, record) };

@@ -180,7 +180,7 @@ pub async fn part_is_stored_once_and_in_order(ports: &Ports<'_>) -> CheckResult 
         // An earlier part is missing.
         (1, &studies[1..], true, false, Some(0)),
         (0, &studies[..1], false, true, Some(1)),
-        // Another worker has already stored it.
+        // Another worker has already stored the part.
         (0, &studies, true, false, Some(1)),
         (1, &[], true, true, None),
         (1, &studies[1..], true, false, None),

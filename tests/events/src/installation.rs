@@ -56,7 +56,7 @@ impl Installation {
         self.start_with(program, &[]).await
     }
 
-    /// Like [`Self::start`], but with additional settings.
+    /// Works like [`Self::start`], but with additional settings.
     ///
     /// # Panics
     /// Panics if it cannot be started.

@@ -25,7 +25,7 @@ pub fn check<S: Saga>(name: &str, protocol: Protocol<S>, own: Vec<Property<Check
     check_within(MAX_STATES, name, protocol, own);
 }
 
-/// Like [`check()`], with a maximum number of states.
+/// Works like [`check()`], with a maximum number of states.
 ///
 /// # Panics
 /// As [`check()`], and if there are more states.

@@ -21,7 +21,7 @@ pub fn input(n: u32, event: &impl Payload) -> Message {
     input_of(partition(), n, event)
 }
 
-/// Like [`input`], for a partition of a [`Pair`](crate::pair::Pair).
+/// Works like [`input`], for a partition of a [`Pair`](crate::pair::Pair).
 ///
 /// # Panics
 /// Panics if the event cannot be written as JSON.

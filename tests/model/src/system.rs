@@ -128,7 +128,7 @@ pub(crate) struct HeldClaim {
     pub(crate) attempt: AttemptId,
     pub(crate) fence: u64,
     pub(crate) tokens: KeyedValue<BTreeSet<Token>>,
-    /// The number of tokens that the claim requested. Their names are derived from the attempt's.
+    /// The number of tokens that the claim requested. The names of the tokens are derived from the name of the attempt.
     pub(crate) minted: usize,
     /// `true` if no other attempt may use these tokens, because a document was loaded before the claim.
     pub(crate) owns_minted: bool,
@@ -269,7 +269,7 @@ impl<S: Saga> System<S> {
     }
 
     /// Returns the number of duplicates of a message that a worker needs to receive the batch. The first delivery of an
-    /// unacknowledged message is not a duplicate. Every other delivery is one.
+    /// unacknowledged message is not a duplicate. Every other delivery is a redelivery.
     pub(crate) fn copies_needed(&self, batch: Batch, id: MessageId) -> u8 {
         let is_first = !self.queue.value[&id].acknowledged && self.in_flight(id) == 0;
         batch.count(id) - u8::from(is_first)

@@ -74,7 +74,7 @@ async fn ask(api: &Router, path: &str, tag: Option<&str>) -> (StatusCode, Header
     (parts.status, parts.headers, to_bytes(body, usize::MAX).await.unwrap().into())
 }
 
-/// Like [`ask`], for a request with a JSON body whose response is JSON or empty.
+/// Works like [`ask`], for a request with a JSON body whose response is JSON or empty.
 async fn post(api: &Router, path: &str, body: &Value) -> (StatusCode, HeaderMap, Value) {
     let request = Request::post(path).header("Content-Type", "application/json");
     let request = request.body(Body::from(body.to_string())).unwrap();

@@ -45,12 +45,12 @@ pub async fn config(service: Service) -> SdkConfig {
     config_at(&service.address()).await
 }
 
-/// Like [`config`], for a server at an address, such as one with injected faults.
+/// Works like [`config`], for a server at an address, such as one with injected faults.
 pub async fn config_at(address: &str) -> SdkConfig {
     aws::limited(loader(address)).load().await
 }
 
-/// Like [`config_at`], with other credentials.
+/// Works like [`config_at`], with other credentials.
 pub async fn config_as(address: &str, access_key_id: &str, session_token: Option<String>) -> SdkConfig {
     let credentials = Credentials::new(access_key_id, "a-secret-key", session_token, None, "test");
     aws::limited(loader(address).credentials_provider(credentials)).load().await

@@ -137,7 +137,7 @@ impl Fate {
         "<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>",
     );
 
-    /// Returns a plan in which this percentage of the requests gets one of these fates, chosen by the seed.
+    /// Returns a plan that assigns one of these fates to a percentage of the requests. The seed determines the choice.
     pub fn some(seed: u64, percent: u8, fates: Vec<Self>) -> impl Fn(usize) -> Self + Send + Sync {
         move |request| {
             let mut random = StdRng::seed_from_u64(seed.wrapping_add(request as u64));

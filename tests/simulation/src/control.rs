@@ -1,7 +1,8 @@
 //! The operator who pauses, resumes and terminates instances, and sends them events.
 //!
-//! Only some schedules have one, and its choices have their own generator, so that other schedules do not change. The
-//! tasks are part of the world: a crashed operator continues with its current task, as an operator repeats a command.
+//! Only some schedules have an operator. The operator's choices have their own random generator, so that other
+//! schedules do not change. The tasks are part of the world: a crashed operator continues with its current task, as an
+//! operator repeats a command.
 
 pub(crate) mod actor;
 mod world;

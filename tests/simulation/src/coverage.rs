@@ -216,7 +216,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Both phases.
+    /// The list of both phases.
     pub const ALL: [Self; 2] = [Self::Before, Self::After];
 
     /// Returns its name.

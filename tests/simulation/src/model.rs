@@ -74,7 +74,7 @@ pub(crate) struct WantedMessage {
     pub(crate) name: String,
     /// `true` if the message expects a reply.
     pub(crate) asks: bool,
-    /// `true` if a timer sends it.
+    /// `true` if a timer sends the message.
     pub(crate) is_timer: bool,
     /// The token of the request that the message answers, if another partition made the request.
     pub(crate) answers: Option<Token>,

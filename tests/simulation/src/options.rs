@@ -14,7 +14,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Both modes.
+    /// The list of both modes.
     pub const ALL: [Self; 2] = [Self::Ledger, Self::Optimistic];
 }
 
@@ -196,7 +196,8 @@ impl Mutant {
     /// The defects of the engine that are found only on applications whose transitions write records.
     pub const OF_RECORDS: [Self; 1] = [Self::RecordGoesBack];
 
-    /// Returns the modes in which it is a defect. Without a ledger, there are no tokens, fences and garbage collection.
+    /// Returns the modes in which the mutant is a defect. Without a ledger, there are no tokens, fences and garbage
+    /// collection.
     pub fn modes(self) -> &'static [Mode] {
         match self {
             Self::TokensMintedAgain

@@ -122,12 +122,12 @@ pub trait Agency: Send + Sync {
     /// Rejects a trip.
     ///
     /// # Errors
-    /// As [`Agency::approve`].
+    /// Returns the errors of [`Agency::approve`].
     async fn reject(&self, number: &str, by: &str) -> Result<(), ClientError>;
     /// Cancels a trip.
     ///
     /// # Errors
-    /// As [`Agency::approve`].
+    /// Returns the errors of [`Agency::approve`].
     async fn cancel(&self, number: &str, by: &str) -> Result<(), ClientError>;
     /// Returns the state of a trip.
     ///

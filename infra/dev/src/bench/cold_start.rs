@@ -114,7 +114,7 @@ pub async fn measure(dir: &Path, options: &Options) -> anyhow::Result<Vec<Row>> 
 /// Returns the path of a built function.
 ///
 /// # Errors
-/// Returns an error if it is not built.
+/// Returns an error if the program is not built.
 pub fn built(name: &str, dir: Option<&Path>) -> anyhow::Result<PathBuf> {
     let folders = dir.map_or_else(|| BUILT.map(PathBuf::from).to_vec(), |dir| vec![dir.to_owned()]);
     let places = folders.iter().flat_map(|folder| [folder.join(name).join("bootstrap"), folder.join(name)]);

@@ -45,9 +45,9 @@ pub struct Row {
 pub struct Report {
     /// The results for each number of settled records.
     pub rows: Vec<Row>,
-    /// The ratio of an idle sweep for the largest number to that for the smallest.
+    /// The ratio of the time of an idle sweep with the largest number of records to the time with the smallest number.
     pub idle_ratio: f64,
-    /// The same ratio for a sweep that is not idle.
+    /// The corresponding ratio for a sweep that is not idle.
     pub due_ratio: f64,
 }
 

@@ -419,7 +419,7 @@ fn only_unrestrictable_calls_cover_all_resources() {
 /// The templates' own rules reject parameters before anything is created.
 fn refused(values: &[(&str, &str)]) -> Vec<String> {
     let mut refused = template(&[&[("MongoSecretArn", SECRET)], values].concat()).refused;
-    // Where the page is deployed is not a parameter.
+    // The region of the page is not a parameter.
     refused.retain(|text| !text.contains("us-east-1"));
     refused
 }

@@ -15,7 +15,7 @@ use super::limits::MinRate;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A body that fails if it arrives too slowly.
+/// A request body that fails if the client sends it too slowly.
 pub(super) struct TimedBody {
     body: Incoming,
     state: Arc<ConnectionState>,

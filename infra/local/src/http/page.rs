@@ -34,7 +34,7 @@ pub struct PageFile {
 }
 
 impl PageFile {
-    /// Returns the path at which it is served.
+    /// Returns the path at which the server serves this file.
     pub fn address(&self) -> String {
         if self.path == "index.html" { "/".to_owned() } else { format!("/{}", self.path) }
     }

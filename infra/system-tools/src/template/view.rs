@@ -88,7 +88,7 @@ impl<'a> Function<'a> {
         variables.map(|(name, value)| (name.clone(), text(value))).collect()
     }
 
-    /// The queues that invoke it.
+    /// The queues that invoke the function.
     pub fn sources(&self, template: &'a Template) -> impl Iterator<Item = Source<'a>> + use<'a> {
         let events = self.properties["Events"].as_object().into_iter().flat_map(|events| events.values());
         events.filter(|event| event["Type"] == "SQS").filter_map(|event| {

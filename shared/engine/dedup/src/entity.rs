@@ -6,10 +6,10 @@
 //! its token is absent or in the receipts.
 //!
 //! # What the application has to do
-//! - It loads the entity *before* it calls [`Entities::admit`].
-//! - It stores the change and the receipts in one write, on condition that the stored version is the loaded one. If the
-//!   condition fails, another worker came first: drop the visit, and handle the message again.
-//! - It calls [`Entities::complete`] only after the write. A crash before the call costs one lease.
+//! - The application loads the entity *before* it calls [`Entities::admit`].
+//! - The application stores the change and the receipts in one write, on condition that the stored version is the
+//!   loaded one. If the condition fails, another worker came first: drop the visit, and handle the message again.
+//! - The application calls [`Entities::complete`] only after the write. A crash before the call costs one lease.
 //!
 //! # Why a message takes effect once
 //! A token leaves the ledger only after a write that contains it as a receipt. Until

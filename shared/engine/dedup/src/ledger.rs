@@ -32,7 +32,7 @@ const CLAIMS: usize = 4;
 pub struct Claim {
     /// The partition.
     pub partition: PartitionKey,
-    /// The attempt that claims it.
+    /// The attempt that claims the partition.
     pub attempt: AttemptId,
     /// The time of the request.
     pub now: Timestamp,
@@ -92,7 +92,7 @@ impl Claim {
 /// The condition of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClaimCondition {
-    /// This token is present. The condition is for a single message, so that a duplicate costs one call.
+    /// The token is present. The condition is for a single message, so that a duplicate costs one call.
     TokenPresent(Token),
     /// The item exists. The condition is for several messages, whose tokens are looked up in the answer.
     ItemExists,
@@ -188,13 +188,13 @@ pub async fn ask(ledger: &dyn ClaimPartition, claim: Claim) -> Result<(Claim, Ad
     ask_with(ledger, claim, Claim::at).await
 }
 
-/// Like [`ask`]. `at` returns the claim that follows a refusal, for its fence and expiry.
+/// Works like [`ask`]. `at` returns the claim that follows a refusal, for its fence and expiry.
 ///
 /// A refusal because of the fence may be the answer to a copy of a claim that was granted: the store's client sends a
 /// request again if its answer is late. If the lease of that grant has ended, other attempts may use its tokens.
 ///
 /// # Errors
-/// As [`ask`].
+/// Returns the errors of [`ask`].
 pub async fn ask_with(
     ledger: &dyn ClaimPartition,
     mut claim: Claim,

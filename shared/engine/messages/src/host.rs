@@ -1,6 +1,7 @@
 //! The port for time, sleep and randomness.
 //!
-//! It lets a test control them. No library code reads a clock, sleeps or generates a random number by itself.
+//! The trait [`Host`] lets a test control them. No library code reads a clock, sleeps or generates a random number by
+//! itself.
 
 use std::time::Duration;
 

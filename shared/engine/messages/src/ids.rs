@@ -142,7 +142,7 @@ impl Token {
         self.0.starts_with("a:")
     }
 
-    /// Returns `true` if this attempt created it.
+    /// Returns `true` if this attempt created the token.
     pub fn is_from(&self, attempt: &AttemptId) -> bool {
         self.is_from_attempt() && self.0.split(':').nth(2) == Some(&attempt.to_string())
     }

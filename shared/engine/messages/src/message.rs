@@ -43,7 +43,7 @@ pub struct Message {
     pub reply_to: Option<ReplyAddress>,
     /// The name of the timer that sent the message, if any.
     pub timer: Option<String>,
-    /// The trace it belongs to.
+    /// The trace that the message belongs to.
     pub traceparent: Option<String>,
     /// The content of the message.
     pub body: Body,
@@ -52,7 +52,7 @@ pub struct Message {
 /// The content of a message, unparsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Body {
-    /// The system whose message it is, such as `shop`.
+    /// The system that the message belongs to, such as `shop`.
     pub system: String,
     /// The message's name, such as `Paid`.
     pub name: String,

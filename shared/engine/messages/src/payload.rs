@@ -69,10 +69,10 @@ pub enum ReadError {
         /// The name of the message.
         name: String,
     },
-    /// A newer version of the program may know it.
+    /// A newer version of the program may know the type.
     #[error("{0} is unknown to this program")]
     Unknown(String),
-    /// A newer version of the program knows it.
+    /// A newer version of the program knows this version.
     #[error("{name} has version {found}, and this program supports up to {known}")]
     Newer {
         /// The message.
@@ -160,7 +160,7 @@ impl EventTypes {
         }
     }
 
-    /// Returns the queue that they are sent to.
+    /// Returns the queue that these messages are sent to.
     pub fn queue(&self) -> Queue {
         (self.queue)()
     }
@@ -168,7 +168,7 @@ impl EventTypes {
     /// Checks that a message is one of these events.
     ///
     /// # Errors
-    /// As [`Message::read`].
+    /// Returns the errors of [`Message::read`].
     pub fn check(&self, message: &Message) -> Result<(), ReadError> {
         (self.check)(message)
     }

@@ -101,7 +101,7 @@ impl QueueSpec {
 pub struct Outgoing {
     /// The message's id.
     pub id: MessageId,
-    /// The partition it belongs to.
+    /// The partition that the message belongs to.
     pub partition: PartitionKey,
     /// The target queue.
     pub queue: Queue,
@@ -115,7 +115,7 @@ impl Outgoing {
     /// Encodes a message for a queue.
     ///
     /// # Errors
-    /// Returns an error if it cannot be encoded.
+    /// Returns an error if the message cannot be encoded.
     pub fn new(message: &Message, queue: Queue, delay: Duration) -> Result<Self, EncodeError> {
         Ok(Self { id: message.id, partition: message.partition, queue, body: message.encode()?, delay })
     }
@@ -152,7 +152,7 @@ pub enum SendError {
     /// The message cannot be encoded; retrying does not help.
     #[error(transparent)]
     Encode(#[from] EncodeError),
-    /// The queue refused it.
+    /// The queue refused the message.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -243,6 +243,6 @@ pub enum Presence {
     Absent,
     /// A worker has received it at least once, and has not acknowledged it.
     Received,
-    /// No worker has received it.
+    /// No worker has received the message.
     Waiting,
 }

@@ -33,7 +33,7 @@ pub struct Dispatcher {
     pub earlier_view: fn(Value) -> Option<View>,
     /// The handling of failures.
     pub policy: Policy,
-    /// Reports decisions for the function that it belongs to.
+    /// Reports decisions for the function that this dispatcher belongs to.
     pub reporter: Reporter,
 }
 

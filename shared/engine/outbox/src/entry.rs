@@ -34,7 +34,7 @@ pub struct Entry {
     pub poisoned: bool,
     /// The last error, at most [`MAX_ERROR_CHARS`] characters.
     pub error: Option<String>,
-    /// The number of times that an operator requeued it.
+    /// The number of times that an operator requeued the entry.
     pub requeued: u32,
 }
 
@@ -79,7 +79,7 @@ impl Entry {
         Ok(Self::new(id, Kind::Record, payload, due_at))
     }
 
-    /// Returns `true` if it sends a message.
+    /// Returns `true` if the effect sends a message.
     pub const fn is_message(&self) -> bool {
         matches!(self.kind, Kind::Message(_))
     }

@@ -270,11 +270,11 @@ impl<'a> Session<'a> {
         self.commit_with(sessions.as_ref()).await
     }
 
-    /// Like [`Session::commit`], with the work of the application in the same transaction. The adapter of a store
+    /// Works like [`Session::commit`], with the work of the application in the same transaction. The adapter of a store
     /// combines the two, for example `sqlite::Store::with_work`.
     ///
     /// # Errors
-    /// As [`Session::commit`], and if the work refuses the commit.
+    /// Returns the errors of [`Session::commit`], and an error if the work refuses the commit.
     pub async fn commit_with(&mut self, sessions: &dyn CommitSession) -> Result<Vec<Message>, CommitError> {
         let lists = self.record.views.iter().map(|view| view.also_in.len()).max().unwrap_or(0);
         if lists > MAX_FURTHER_LISTS {
@@ -302,7 +302,7 @@ impl<'a> Session<'a> {
     /// Checks that nothing was added since the first commit. The store would not store it.
     ///
     /// # Errors
-    /// Returns [`CommitError::Extended`].
+    /// Returns [`CommitError::Extended`] if something was added.
     pub fn check_unchanged(&self) -> Result<(), CommitError> {
         match self.committed {
             Some(content) if content != self.record.content() => Err(CommitError::Extended),

@@ -49,7 +49,7 @@ pub enum UnreadableAction {
     Poison(String),
     /// Makes it due again at this time, unless a sweep finds it anyway: such an entry may be claimed.
     Requeue(Timestamp),
-    /// Deletes it.
+    /// Deletes the entry.
     Delete,
 }
 
@@ -110,8 +110,8 @@ pub trait InspectOutbox: SweepOutbox {
     /// Returns an error if the store is unavailable; a retry may succeed.
     async fn pending(&self, after: Option<&str>, limit: usize) -> Result<Vec<OutboxRecord>, StoreError>;
 
-    /// Like [`InspectOutbox::pending`], with only the exhausted entries, unreadable ones included. An index of such
-    /// records serves this query.
+    /// Works like [`InspectOutbox::pending`], with only the exhausted entries, unreadable ones included. An index of
+    /// such records serves this query.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable; a retry may succeed.

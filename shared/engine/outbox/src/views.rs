@@ -243,15 +243,15 @@ pub trait ReadViews: Send + Sync {
     /// Returns the views that have not ended, the oldest first.
     ///
     /// # Errors
-    /// As [`ReadViews::view`].
+    /// Returns the errors of [`ReadViews::view`].
     async fn unfinished(&self) -> Result<Vec<View>, StoreError> {
         self.oldest_unfinished(usize::MAX).await
     }
 
-    /// Like [`ReadViews::unfinished`], with at most `limit` views.
+    /// Works like [`ReadViews::unfinished`], with at most `limit` views.
     ///
     /// # Errors
-    /// As [`ReadViews::view`].
+    /// Returns the errors of [`ReadViews::view`].
     async fn oldest_unfinished(&self, limit: usize) -> Result<Vec<View>, StoreError> {
         let all = AgeFilter { list: None, ended: false, before: Timestamp::MAX };
         Ok(self.by_age(&all, None, limit).await?.items)
@@ -260,7 +260,7 @@ pub trait ReadViews: Send + Sync {
     /// Returns up to `limit` views that match the filter, after a cursor or from the beginning.
     ///
     /// # Errors
-    /// As [`ReadViews::view`].
+    /// Returns the errors of [`ReadViews::view`].
     async fn by_age(
         &self,
         meant: &AgeFilter,
@@ -275,7 +275,7 @@ pub trait ReadViews: Send + Sync {
     /// the page is short, and its cursor continues.
     ///
     /// # Errors
-    /// As [`ReadViews::view`].
+    /// Returns the errors of [`ReadViews::view`].
     async fn matching(
         &self,
         meant: &AgeFilter,
@@ -318,13 +318,13 @@ pub trait ReadViews: Send + Sync {
     /// Returns up to `limit` views that belong to a list and have not ended, in no particular order.
     ///
     /// # Errors
-    /// As [`ReadViews::view`].
+    /// Returns the errors of [`ReadViews::view`].
     async fn unfinished_of(&self, list: Uuid, limit: usize) -> Result<Vec<View>, StoreError>;
 
     /// Returns up to `limit` views that a list contains, the latest first, after a cursor or from the beginning.
     ///
     /// # Errors
-    /// As [`ReadViews::view`].
+    /// Returns the errors of [`ReadViews::view`].
     async fn list(&self, list: Uuid, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError>;
 
     /// Returns up to `limit` views that belong to a list and have not ended, or were written after `since` ([`ViewPosition::at`]),
@@ -332,7 +332,7 @@ pub trait ReadViews: Send + Sync {
     /// beginning.
     ///
     /// # Errors
-    /// As [`ReadViews::view`].
+    /// Returns the errors of [`ReadViews::view`].
     async fn changed(
         &self,
         list: Uuid,

@@ -30,7 +30,7 @@ pub const OPERATOR: &str = "operator";
 /// An action of an operator on one instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Control {
-    /// Postpones its messages until it is resumed.
+    /// Postpones the messages of the instance until an operator resumes it.
     Pause,
     /// Ends a pause.
     Resume,
@@ -224,7 +224,7 @@ impl Engine {
     /// Carries out an operator's action on an instance of any saga, and adds it to the history of the instance.
     ///
     /// # Errors
-    /// As [`Operator::control`], and if a service that it uses is not configured.
+    /// Returns the errors of [`Operator::control`], and an error if a service that it uses is not configured.
     pub async fn control(
         &self,
         partition: PartitionKey,

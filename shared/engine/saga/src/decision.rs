@@ -76,9 +76,9 @@ pub enum Effect {
     },
     /// Replies to the request of another partition.
     Reply {
-        /// The queue of the saga that requested it.
+        /// The queue of the saga that sent the request.
         to: Queue,
-        /// The partition that requested it.
+        /// The partition that sent the request.
         partition: PartitionKey,
         /// The token of the reply; `None` without a ledger.
         token: Option<Token>,

@@ -76,8 +76,8 @@ fn is_first(version: &u32) -> bool {
 pub struct ProcessedMessage {
     /// The message.
     pub id: MessageId,
-    /// Its token. The entry stays until the answer to a later claim shows that the token is gone. An entry without a
-    /// token stays as long as the document.
+    /// The token of the message. The entry stays until the answer to a later claim shows that the token is gone. An
+    /// entry without a token stays as long as the document.
     pub token: Option<Token>,
 }
 
@@ -86,7 +86,7 @@ pub struct ProcessedMessage {
 pub struct ExpectedToken {
     /// The token.
     pub token: Token,
-    /// The message that will carry it.
+    /// The message that will carry the token.
     pub by: ExpectedMessage,
 }
 

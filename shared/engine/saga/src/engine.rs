@@ -158,7 +158,7 @@ impl Engine {
         Ok(guard::guard(guard::Ports { send, filter, reporter }, handler))
     }
 
-    /// Like [`Engine::guard`], for a handler that only replies and may reply to every duplicate.
+    /// Works like [`Engine::guard`], for a handler that only replies and may reply to every duplicate.
     pub fn reply<H: Handler>(&self, function: &'static str, handler: H) -> Arc<dyn Consumer> {
         let (send, reporter) = (Arc::clone(&self.send), self.reporter(function));
         guard::guard(guard::Ports { send, filter: None, reporter }, handler)
@@ -297,7 +297,7 @@ impl EntryPoint {
         self.session_with(partition, &self.options)
     }
 
-    /// Like [`EntryPoint::session`], with its own duration and metadata.
+    /// Works like [`EntryPoint::session`], with its own duration and metadata.
     pub fn session_with(&self, partition: PartitionKey, options: &Options) -> OpenSession<'_> {
         let id = SessionId::from_uuid(self.sessions.dispatcher.reporter.host.fresh_id());
         let session = Session::open(&self.sessions, self.system, id, partition, options);
@@ -362,7 +362,7 @@ impl OpenSession<'_> {
         Ok(message)
     }
 
-    /// Like [`OpenSession::send`], with a token that was granted before; see [`EntryPoint::named_token`].
+    /// Works like [`OpenSession::send`], with a token that was granted before; see [`EntryPoint::named_token`].
     ///
     /// # Errors
     /// Returns an error if the message cannot be encoded.
@@ -410,17 +410,17 @@ impl OpenSession<'_> {
     /// the messages.
     ///
     /// # Errors
-    /// As [`Session::commit`]. Unused tokens are removed with the partition's item.
+    /// Returns the errors of [`Session::commit`]. Unused tokens are removed with the partition's item.
     pub async fn commit(&mut self) -> Result<Vec<Message>, CommitError> {
         self.grant().await?;
         self.session.commit().await
     }
 
-    /// Like [`OpenSession::commit`], with the work of the application in the same transaction; see
+    /// Works like [`OpenSession::commit`], with the work of the application in the same transaction; see
     /// [`Session::commit_with`].
     ///
     /// # Errors
-    /// As [`Session::commit_with`].
+    /// Returns the errors of [`Session::commit_with`].
     pub async fn commit_with(&mut self, sessions: &dyn CommitSession) -> Result<Vec<Message>, CommitError> {
         self.grant().await?;
         self.session.commit_with(sessions).await

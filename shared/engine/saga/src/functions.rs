@@ -32,7 +32,7 @@ impl<P: AsRef<Engine>> Function<P> {
         Self::dispatch_outbox_with(sends, &[Service::DATABASE], &[])
     }
 
-    /// Like [`Function::dispatch_outbox`]. Its schedule also stores the messages of these dead-letter queues as
+    /// Works like [`Function::dispatch_outbox`]. Its schedule also stores the messages of these dead-letter queues as
     /// failures, and continues the retries of an operator; see [`crate::failures`].
     pub const fn dispatch_outbox_and_failures(sends: &'static [Queue], drains: &'static [Queue]) -> Self {
         // A retry grants tokens.

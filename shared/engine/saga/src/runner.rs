@@ -35,7 +35,7 @@ pub fn run<S: Saga>(saga: S, ports: Ports, settings: Settings) -> Arc<dyn Consum
 
 /// The outcome for one message of a group.
 enum Outcome {
-    /// The attempt has decided about it.
+    /// The attempt has decided about the message.
     Decided(MessageDecision),
     /// The message is left to a redelivery.
     Deferred(Deferral),
@@ -98,7 +98,7 @@ impl<S: Saga> Runner<S> {
         Ok(IncomingEvent { message, event })
     }
 
-    /// Like [`Runner::read`], but also contains panics of the application's deserializer.
+    /// Works like [`Runner::read`], but also contains panics of the application's deserializer.
     fn read_contained(
         &self,
         delivery: &Delivery,

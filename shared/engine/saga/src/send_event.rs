@@ -67,7 +67,7 @@ pub enum SendEventError {
         /// The queues of the sagas.
         queues: Vec<String>,
     },
-    /// The saga cannot read it.
+    /// The saga cannot read the event.
     #[error(transparent)]
     Unreadable(#[from] ReadError),
     /// The instance has no document: it has not begun, or ended and was removed.

@@ -18,7 +18,7 @@ use crate::requester::Requester;
 pub struct Event<'a, E> {
     /// The id of the event's message; the ids of effects and timers are derived from it.
     pub id: MessageId,
-    /// The partition it belongs to.
+    /// The partition that the event belongs to.
     pub partition: PartitionKey,
     /// The event itself.
     pub body: &'a E,

@@ -43,15 +43,15 @@ impl<S: Saga> Views<S> {
     /// is included once its view has been written.
     ///
     /// # Errors
-    /// As [`Views::view`].
+    /// Returns the errors of [`Views::view`].
     pub async fn unfinished(&self) -> Result<Vec<View>, StoreError> {
         self.oldest_unfinished(usize::MAX).await
     }
 
-    /// Like [`Views::unfinished`], with at most `limit` views.
+    /// Works like [`Views::unfinished`], with at most `limit` views.
     ///
     /// # Errors
-    /// As [`Views::view`].
+    /// Returns the errors of [`Views::view`].
     pub async fn oldest_unfinished(&self, limit: usize) -> Result<Vec<View>, StoreError> {
         let mut views = self.refresh(self.written.oldest_unfinished(limit).await?).await?;
         views.retain(|view| !view.ended);
@@ -61,7 +61,7 @@ impl<S: Saga> Views<S> {
     /// Returns up to `limit` views of a list that have not ended, in no particular order.
     ///
     /// # Errors
-    /// As [`Views::view`].
+    /// Returns the errors of [`Views::view`].
     pub async fn unfinished_of(&self, list: Uuid, limit: usize) -> Result<Vec<View>, StoreError> {
         let mut views = self.refresh(self.written.unfinished_of(list, limit).await?).await?;
         views.retain(|view| !view.ended);
@@ -72,7 +72,7 @@ impl<S: Saga> Views<S> {
     /// is short if the documents of views show that they have left the list.
     ///
     /// # Errors
-    /// As [`Views::view`].
+    /// Returns the errors of [`Views::view`].
     pub async fn list(&self, list: Uuid, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError> {
         let Page { items, next } = self.written.list(list, after, limit).await?;
         let mut items = self.refresh(items).await?;
@@ -85,7 +85,7 @@ impl<S: Saga> Views<S> {
     /// unless it no longer matches.
     ///
     /// # Errors
-    /// As [`Views::view`].
+    /// Returns the errors of [`Views::view`].
     pub async fn matching(
         &self,
         meant: &AgeFilter,
@@ -106,7 +106,7 @@ impl<S: Saga> Views<S> {
     /// see [`ReadViews::changed`].
     ///
     /// # Errors
-    /// As [`Views::view`].
+    /// Returns the errors of [`Views::view`].
     pub async fn changed(
         &self,
         list: Uuid,

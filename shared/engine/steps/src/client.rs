@@ -118,7 +118,7 @@ impl<I: StepSaga> Client<I> {
     /// Stops a run at a step that waits for a signal.
     ///
     /// # Errors
-    /// As [`Client::resolve`].
+    /// Returns the errors of [`Client::resolve`].
     pub async fn reject(&self, key: &str, step: &str, reason: &str) -> Result<(), ClientError> {
         self.check_step(step)?;
         self.send(key, &StepEvent::Rejected { step: step.to_owned(), reason: reason.to_owned() }).await

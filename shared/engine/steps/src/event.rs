@@ -85,9 +85,9 @@ impl<I: StepSaga> Payload for StepEvent<I> {
 /// The two kinds of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
-    /// To perform a step.
+    /// The command to perform a step.
     Perform,
-    /// To undo it.
+    /// The command to undo the step.
     Undo,
 }
 

@@ -123,7 +123,7 @@ pub enum StepState {
     },
     /// The step was undone.
     Undone,
-    /// The other system refused to undo it. An operator has to decide.
+    /// The other system refused to undo the step. An operator has to decide.
     UndoRefused {
         /// The reason.
         reason: String,

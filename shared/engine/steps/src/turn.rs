@@ -319,7 +319,7 @@ impl<'a, I: StepSaga> Turn<'a, I> {
     /// Asks to undo each step whose successors leave nothing to undo.
     fn undo(&mut self, reason: String) {
         let count = self.steps.nodes.len();
-        // Whether nothing is left to undo at a step or after it.
+        // Each value is `true` if nothing is left to undo at a step or after it.
         let mut clear = vec![true; count];
         for place in (0..count).rev() {
             let node = &self.steps.nodes[place];

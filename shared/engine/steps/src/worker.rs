@@ -59,7 +59,7 @@ impl<I: StepSaga, A: Activity> Worker<I, A> {
     }
 }
 
-/// The reason for the log, and the reply.
+/// The reason for the log and the reply to the saga, or the error of the handler.
 type Outcome<I> = Result<(String, StepEvent<I>), HandlerError>;
 
 #[async_trait]

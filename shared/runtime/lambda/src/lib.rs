@@ -58,10 +58,10 @@ const HOST: &str = "lambda";
 /// The way to apply answers that a partial batch response cannot express: a retry at a given time, and a dead letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettleVia {
-    /// Through the queue that sent the batch.
+    /// Settles through the queue that sent the batch.
     Queue,
-    /// Only through the response. In a development environment the event has no queue, and its sender receives only the
-    /// response.
+    /// Settles only through the response. In a development environment the event has no queue, and its sender receives
+    /// only the response.
     ResponseOnly,
 }
 
@@ -100,10 +100,10 @@ pub async fn serve<P: AsRef<Engine>>(
     serve_with_upkeep(ports, system, function, settling, None).await
 }
 
-/// Like [`serve`], for a function whose schedule also does work in the background.
+/// Works like [`serve`], for a function whose schedule also does work in the background.
 ///
 /// # Errors
-/// As [`serve`].
+/// Returns the errors of [`serve`].
 pub async fn serve_with_upkeep<P: AsRef<Engine>>(
     ports: &P,
     system: &System<P>,

@@ -46,7 +46,7 @@ pub struct Effect {
 pub enum EffectState {
     /// The effect is due later, or waits to be performed.
     Waiting,
-    /// A worker is performing it.
+    /// A worker is performing the effect.
     Claimed,
     /// The effect has exhausted its retries or cannot be read, and needs an operator.
     Poisoned,
@@ -111,9 +111,9 @@ impl Effect {
 /// A change of an exhausted effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EffectChange {
-    /// Performs it again.
+    /// Performs the effect again.
     Requeue,
-    /// Deletes it, so that it is never performed.
+    /// Deletes the effect, so that it is never performed.
     Delete,
 }
 

@@ -40,7 +40,7 @@ pub enum SendError {
     /// The request took too long.
     #[error("the collector did not answer within {} s", TIMEOUT.as_secs())]
     TooSlow,
-    /// The collector did not accept them.
+    /// The collector did not accept the spans.
     #[error("the collector answered with status {0}")]
     Refused(u16),
     /// The spans could not be encoded.

@@ -57,7 +57,7 @@ fn veto(a: &Fields, b: &Fields, alike: &Comparison) -> Option<Reason> {
     if pmid.agrees() && near && !page.differs() {
         return None;
     }
-    // The same position in print.
+    // Both records state the same position in print.
     let cited = page.agrees()
         && volume.agrees()
         && !author.differs()

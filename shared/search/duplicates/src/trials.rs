@@ -54,8 +54,8 @@ fn is_number(number: &str) -> bool {
     rest.is_some_and(|rest| rest.bytes().filter(u8::is_ascii_digit).count() >= 5)
 }
 
-/// The letters and digits of a number in lower case. That of a European trial has no country and version, and that of
-/// Japan no common prefix.
+/// The letters and digits of a number in lower case. The country and the version of a European number, and the common
+/// prefix of a Japanese number, are omitted.
 fn plain(number: &str) -> String {
     european(number).unwrap_or_else(|| {
         let letters = number.strip_prefix("JPRN-").unwrap_or(number).chars();

@@ -117,7 +117,7 @@ impl fmt::Display for ExportContent {
 pub struct ExportKey {
     /// The review.
     pub project: ProjectId,
-    /// The search whose studies it contains.
+    /// The search whose studies the export contains.
     pub search: SearchId,
     /// The export.
     pub export: ExportId,

@@ -101,7 +101,7 @@ impl ProjectId {
     /// Returns the project that a user names by its id or its name.
     ///
     /// # Errors
-    /// Like [`ProjectId::named`].
+    /// Returns the errors of [`ProjectId::named`].
     pub fn meant_by(text: &str) -> Result<Self, FileNameError> {
         text.parse().or_else(|_| Self::named(text))
     }

@@ -110,7 +110,7 @@ impl Job {
             || self.files.iter().any(|file| file.outcome.is_some())
     }
 
-    /// Returns `true` if the search does not count one of its files and never will: the file failed, or the search ended
+    /// Returns `true` if the search will never count one of its files, because the file failed or the search ended
     /// without it.
     pub fn has_abandoned(&self, file: &JobFile) -> bool {
         match file.outcome {

@@ -77,7 +77,7 @@ impl Jobs {
         self.matching(project, after, limit, |_| true).await
     }
 
-    /// Like [`Jobs::of_project`], for matching jobs in their current state. To bound the work of a request, up to
+    /// Works like [`Jobs::of_project`], for matching jobs in their current state. To bound the work of a request, up to
     /// [`MAX_SCANNED`] jobs are examined: a page may be short or empty even if more follow its `next`.
     pub async fn matching(
         &self,

@@ -136,7 +136,7 @@ pub enum ManifestFault {
     FileTooLarge {
         /// The index in the manifest.
         index: usize,
-        /// The limit it exceeds.
+        /// The limit that is exceeded.
         limit_bytes: u64,
     },
 }

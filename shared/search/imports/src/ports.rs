@@ -70,7 +70,7 @@ pub trait InspectMachine: Send + Sync {
 pub struct StudyStores {
     /// Reads studies.
     pub read_studies: Arc<dyn ReadStudies>,
-    /// Stores them.
+    /// Stores studies.
     pub write_studies: Arc<dyn WriteStudies>,
     /// Finds and marks duplicates.
     pub compare_studies: Arc<dyn CompareStudies>,

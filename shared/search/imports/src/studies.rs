@@ -189,7 +189,7 @@ pub trait WriteStudies: Send + Sync {
     /// Prepares studies and stores them.
     ///
     /// # Errors
-    /// Like [`WriteStudies::prepare`] and [`WriteStudies::store_prepared`].
+    /// Works like [`WriteStudies::prepare`] and [`WriteStudies::store_prepared`].
     async fn store(
         &self,
         file: &FileFence,

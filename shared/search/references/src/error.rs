@@ -80,7 +80,7 @@ pub enum Error {
     /// An XML document whose outer structure is broken, so that records may be missing.
     #[error("the XML is broken at line {line}: {what}")]
     MalformedXml {
-        /// The line where it was noticed, from 1.
+        /// The line in which the error was detected, from 1.
         line: u64,
         /// The defect, in words.
         what: &'static str,

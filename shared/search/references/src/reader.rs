@@ -131,8 +131,8 @@ impl Reader {
         self.read_as(max, &|outcome| outcome)
     }
 
-    /// Like [`Reader::read`], but returns the result of `make` for each outcome. `make` runs on the thread that read
-    /// the record, so per-record work is distributed over all reading threads while the text is still cached.
+    /// Works like [`Reader::read`], but returns the result of `make` for each outcome. `make` runs on the thread that
+    /// read the record, so per-record work is distributed over all reading threads while the text is still cached.
     ///
     /// # Errors
     /// See [`Reader::read`].
@@ -144,9 +144,9 @@ impl Reader {
         Ok(self.read_with(max, make, None)?.unwrap_or_default())
     }
 
-    /// Like [`Reader::read_as`], but stops once the signal is given, even within a record, and then returns `None`.
-    /// This reader cannot continue: its later calls fail with [`Error::Stopped`]. Another one resumes from a checkpoint
-    /// that was taken before this call.
+    /// Works like [`Reader::read_as`], but stops once the signal is given, even within a record, and then returns
+    /// `None`. This reader cannot continue: its later calls fail with [`Error::Stopped`]. Another one resumes from a
+    /// checkpoint that was taken before this call.
     ///
     /// # Errors
     /// See [`Reader::read`].

@@ -32,7 +32,7 @@ impl SearchService {
     /// for the files that have not arrived, unless it has ended without them.
     ///
     /// # Errors
-    /// Like [`SearchService::create`].
+    /// Returns the errors of [`SearchService::create`].
     pub async fn create_once(
         &self,
         project_id: ProjectId,

@@ -19,8 +19,8 @@
 //!
 //! A result without a mark has to win too. The second worker may keep a study that the first one is about to mark,
 //! because a study that only the second one sees contradicts the match. So a pass over an added file also stores "no
-//! mark" for each study that is connected to an earlier one (module `connected`). Those are few: a study to keep is
-//! usually the first one of its group.
+//! mark" for each study that is connected to an earlier one (module `connected`). Such studies are few, because a study
+//! to keep is usually the first one of its group.
 //!
 //! A file that is refused is never listed, so no mark names one of its studies. One case is left. A worker that stalls
 //! in step 3 may have read a listing with a file that is then removed, and afterwards other studies are added. The
@@ -160,7 +160,7 @@ impl DuplicateMarking {
     /// the deadline passes, it returns the last record that was processed.
     ///
     /// # Errors
-    /// Like [`DuplicateMarking::file_added`].
+    /// Returns the errors of [`DuplicateMarking::file_added`].
     pub async fn file_removed(
         &self,
         project: ProjectId,
@@ -177,7 +177,7 @@ impl DuplicateMarking {
     /// Marks studies again whose decisions have changed.
     ///
     /// # Errors
-    /// Like [`DuplicateMarking::file_added`].
+    /// Returns the errors of [`DuplicateMarking::file_added`].
     pub async fn decisions_changed(
         &self,
         project: ProjectId,

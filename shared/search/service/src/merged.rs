@@ -28,12 +28,13 @@ enum Origin {
 /// A record that takes the most complete value of each field from a study and its duplicates. The result depends only
 /// on the order in which they are added, the study itself first.
 ///
-/// - It takes the longest of the texts. A title in capitals is replaced by a title that is not in capitals.
-/// - It takes the list of authors and the list of keywords with the most entries. If lists have equally many entries, it
-///   takes the list with the longest names.
-/// - It takes other values, such as the DOI, from the first study that has them. Year and date agree, and so do both
-///   forms of the pages.
-/// - It has all registration numbers of trials, and the tags without a field that the study itself does not have.
+/// - The record takes the longest of the texts. A title in capitals is replaced by a title that is not in capitals.
+/// - The record takes the list of authors and the list of keywords with the most entries. If two lists have the same
+///   number of entries, the record takes the list with the longest names.
+/// - The record takes other values, such as the DOI, from the first study that has them. Year and date agree, and so do
+///   both forms of the pages.
+/// - The record has all registration numbers of trials, and the tags without a field that the study itself does not
+///   have.
 struct MergedRecord {
     reference: Reference,
     origin: Origin,

@@ -28,7 +28,7 @@ impl Text {
         &self.0
     }
 
-    /// Returns `true` if `text` contains it.
+    /// Returns `true` if `text` contains the query.
     pub fn is_in(&self, text: &str) -> bool {
         text.to_lowercase().contains(&self.0)
     }

@@ -74,7 +74,7 @@ pub enum ReviewRefusal {
 pub struct CreatedReview {
     /// The review.
     pub review: Review,
-    /// `false` if it was listed before.
+    /// `false` if the review was listed before.
     pub is_new: bool,
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn line(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Like [`line`], but keeps paragraphs, one per line.
+/// Works like [`line`], but keeps paragraphs, one per line.
 pub(crate) fn paragraphs(text: &str) -> String {
     let lines = text.split(['\n', '\r']).map(line).filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join("\n")

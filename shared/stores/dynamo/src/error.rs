@@ -1,4 +1,4 @@
-//! The causes of errors that this adapter finds itself. Those of the service are [`aws::failure::Failure`].
+//! The causes of errors that this adapter finds itself. The errors of the service are [`aws::failure::Failure`].
 
 pub use aws::ledger::MalformedItem;
 

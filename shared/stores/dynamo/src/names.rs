@@ -65,7 +65,7 @@ pub(crate) const TIME: Index = Index { name: "by_time", partition: "timed_in", s
 pub(crate) const LISTED: Index = Index { name: "by_list", partition: "listed_in", sort: "listed" };
 /// Views of a list in the order of their writes.
 pub(crate) const CHANGED: Index = Index { name: "by_change", partition: "changed_in", sort: "changed" };
-/// Like the index above, only with views that have not ended.
+/// Views of a list that have not ended, in the order of their writes.
 pub(crate) const OPEN: Index = Index { name: "by_opening", partition: "open_in", sort: "changed" };
 
 /// All indexes of the table.

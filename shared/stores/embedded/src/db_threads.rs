@@ -108,7 +108,7 @@ impl DbThreads {
         self.write_and(Durability::Flushed, doing, work).await
     }
 
-    /// Like [`DbThreads::write`] or [`DbThreads::read`], but returns after `wait`.
+    /// Works like [`DbThreads::write`] or [`DbThreads::read`], but returns after `wait`.
     pub(crate) async fn write_and<T, F>(
         &self,
         wait: Durability,
@@ -158,7 +158,7 @@ impl DbThreads {
         self.read_and(Durability::Flushed, doing, work).await
     }
 
-    /// Like [`DbThreads::write`] or [`DbThreads::read`], but returns after `wait`.
+    /// Works like [`DbThreads::write`] or [`DbThreads::read`], but returns after `wait`.
     pub(crate) async fn read_and<T, F>(
         &self,
         wait: Durability,

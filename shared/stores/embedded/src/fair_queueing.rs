@@ -30,7 +30,7 @@ pub(crate) struct PendingAck {
     pub(crate) seq: i64,
     pub(crate) body: String,
     pub(crate) receive_count: u32,
-    /// The reason why it was dead-lettered, if any.
+    /// The reason why the message was dead-lettered, if any.
     pub(crate) reason: Option<String>,
     /// The time from which the message can be received, in nanoseconds since 1970.
     visible_at: i64,
@@ -52,7 +52,7 @@ pub(crate) const IN_TURN: &str = "SELECT search_id,
 pub(crate) const WAITING: &str = "SELECT seq, body, receive_count, visible_at, reason FROM message
     WHERE queue = ?1 AND held = 0 AND search_id IS ?2 ORDER BY visible_at, seq LIMIT ?3";
 
-/// The first of them.
+/// The first message.
 pub(crate) const FIRST: &str = "SELECT seq, visible_at FROM message
     WHERE queue = ?1 AND held = 0 AND search_id IS ?2 ORDER BY visible_at, seq LIMIT 1";
 

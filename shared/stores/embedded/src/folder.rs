@@ -131,7 +131,7 @@ impl Folder {
         Ok((files > 0).then(|| format!("{} holds {files} uploaded files", objects.display())))
     }
 
-    /// Like [`Folder::orphaned`], if there is no database or an empty file: SQLite would delete a log without its
+    /// Works like [`Folder::orphaned`], if there is no database or an empty file: SQLite would delete a log without its
     /// database.
     pub(crate) fn left_without_database(&self) -> Result<Option<String>> {
         if size(&self.database())? > 0 {

@@ -55,7 +55,7 @@ pub enum OpenError {
         path: PathBuf,
         /// `trigger`, `view` or `virtual table`.
         kind: String,
-        /// Its name.
+        /// The name of the trigger, view or table.
         name: String,
     },
     /// The database is missing, although files that it listed exist.
@@ -70,7 +70,7 @@ pub enum OpenError {
         /// The files that are left, in words.
         left: String,
     },
-    /// A newer version wrote it.
+    /// A newer version wrote the data directory.
     #[error("{} has schema version {found}, and this version supports up to {}: use a newer one", path.display(), VERSION)]
     Newer {
         /// The path of the database.

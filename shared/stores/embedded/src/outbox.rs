@@ -111,7 +111,7 @@ pub(crate) const PENDING: &str = "SELECT * FROM outbox WHERE owner = ?1 AND owne
     (SELECT DISTINCT owner_id FROM outbox WHERE owner = ?1 AND owner_id > ?2 ORDER BY owner_id LIMIT ?3)
     ORDER BY owner_id, seq";
 
-/// Like the query above, only for exhausted entries.
+/// Corresponds to the query above, for exhausted entries only.
 pub(crate) const POISONED: &str = "SELECT * FROM outbox WHERE owner = ?1 AND poisoned = 1 AND owner_id IN
     (SELECT DISTINCT owner_id FROM outbox WHERE owner = ?1 AND poisoned = 1 AND owner_id > ?2
      ORDER BY owner_id LIMIT ?3)

@@ -47,8 +47,8 @@ pub struct PurgeReport {
 }
 
 impl Store {
-    /// Like [`Store::recover`], for a worker of this process that was stopped: uploads that this process is receiving
-    /// are left unchanged.
+    /// Works like [`Store::recover`], for a worker of this process that was stopped: uploads that this process is
+    /// receiving are left unchanged.
     pub async fn release_held(&self, lock: &Lock) -> Result<RecoveryReport, StoreError> {
         Ok(self.release_all(lock).await?.0)
     }

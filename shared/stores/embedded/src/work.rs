@@ -20,7 +20,7 @@ pub(crate) enum Durability {
 pub(crate) trait Work: Send {
     /// Returns the durability that its caller waits for.
     fn wait(&self) -> Durability;
-    /// Runs it. An error means that its changes must be rolled back.
+    /// Runs the work. An error means that its changes must be rolled back.
     fn run(&mut self, db: &Connection) -> Result<(), WorkError>;
     /// Returns the result to the caller, once the outcome of the transaction is known.
     fn answer(self: Box<Self>, failed: Option<&WorkError>);

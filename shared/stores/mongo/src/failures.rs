@@ -207,8 +207,8 @@ async fn select(
     listed(mongo, collections::FAILURE, filter, LAST_SEEN, limit, decode).await
 }
 
-/// Returns the latest `limit` values that can be read, by the time in a field. Damaged documents do not count: a short
-/// page would look like the last one.
+/// Returns the latest `limit` values that can be read, by the time in a field. Damaged documents do not count towards
+/// the limit, because a short page would look like the last one.
 async fn listed<T>(
     mongo: &Mongo,
     collection: &'static str,

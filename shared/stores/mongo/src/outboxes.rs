@@ -129,7 +129,7 @@ impl InspectOutbox for Outbox {
 struct EntryQuery {
     /// The records.
     filter: Document,
-    /// The name of the index that finds them.
+    /// The name of the index that finds these records.
     index: &'static str,
     /// `true` for the entries of a record that are listed.
     is_shown: fn(&Bson) -> bool,

@@ -1,7 +1,7 @@
 //! Views of sagas for readers.
 //!
-//! A document contains the view in one field, as the application wrote it, and separate fields for queries. Those keep
-//! the names of the first version.
+//! A document contains the view in one field, as the application wrote it, and separate fields for queries. The
+//! separate fields keep the names of the first version.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -88,7 +88,7 @@ pub(crate) fn create(view: &View) -> Result<(Document, Vec<Document>), CallError
 
 /// Returns the write of a view, unless the stored revision is the same or later. The condition is part of the update
 /// and the filter contains only the id. If two statements insert concurrently, the server then repeats the loser, which
-/// compares its revision with the winner's. With the condition in the filter, a later revision could lose to an earlier
+/// compares its revision with the winner's. If the filter had this condition, an earlier revision could replace a later
 /// one.
 fn statement(view: &View) -> Result<Statement, CallError> {
     let is_later = doc! { "$gt": [int(view.revision), { "$ifNull": [format!("${REVISION}"), -1] }] };

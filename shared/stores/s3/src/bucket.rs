@@ -12,7 +12,7 @@ use crate::{Uploads, resource};
 #[async_trait]
 impl FindObjects for Uploads {
     async fn find(&self, prefix: &str) -> Result<Vec<ObjectRef>, StoreError> {
-        // As many as one answer holds.
+        // One answer contains up to this number of objects.
         let max = i32::try_from(MAX_FOUND).unwrap_or(i32::MAX);
         let request = self.client.list_objects_v2().bucket(&self.bucket).prefix(prefix).max_keys(max);
         let found = request.send().await.map_err(|error| {

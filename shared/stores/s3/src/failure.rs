@@ -24,7 +24,7 @@ fn without_key(error: StoreError, key: &str) -> StoreError {
     };
     let said = chain(source.as_ref());
     let mut hidden = said.replace(key, "(its key)");
-    // As part of a URL the key is spelled differently, and its ids are not.
+    // A URL contains the key in another spelling, but the ids of the key unchanged.
     for part in key.split('/').filter(|part| part.len() >= MIN_SECRET_LENGTH) {
         hidden = hidden.replace(part, "(part of its key)");
     }

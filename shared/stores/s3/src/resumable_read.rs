@@ -130,7 +130,7 @@ impl ResumableRead {
     /// Opens the rest of the object; fails with the last cause when that was needed too often.
     async fn resume(&mut self, mut broken: Source) -> Result<(), StoreError> {
         while self.resumes < RESUMES {
-            // Without the key, because it contains a token.
+            // The log line omits the key, because the key contains a token.
             tracing::debug!(offset = self.position.offset, %broken, "reading on");
             self.resumes += 1;
             self.back_off().await;

@@ -312,7 +312,7 @@ async fn shown(ports: &Ports<'_>, owner: Owner) -> Result<Vec<EntryResult>, Stor
     Ok(pending.into_iter().filter(|pending| pending.owner == Some(owner)).flat_map(|of| of.entries).collect())
 }
 
-/// The previous holder can no longer settle it.
+/// The previous holder can no longer settle the entry.
 pub async fn expired_claim_is_taken_over(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let entry = sample::entry(ports.host, sample::partition(ports.host), now)?;

@@ -79,7 +79,7 @@ pub async fn content_of_any_form_round_trips(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// The store does not interpret it.
+/// The store does not interpret the document.
 pub async fn any_json_is_a_state(ports: &Ports<'_>) -> CheckResult {
     let states = [
         json!(null),

@@ -125,9 +125,9 @@ pub async fn each_commit_increments_the_revision(ports: &Ports<'_>) -> CheckResu
     Ok(())
 }
 
-/// The store does not interpret it.
+/// The store does not interpret the record.
 pub async fn any_json_is_a_body(ports: &Ports<'_>) -> CheckResult {
-    // Parsers that round such a number read its neighbour.
+    // A parser that rounds such a number reads a neighbouring number.
     let precise = json!(97.454_245_102_829_39);
     let simple = [json!(null), json!(-7), json!(0.5), json!("$set"), json!([[], {}]), json!({ "a": [null] })];
     for body in simple.into_iter().chain([precise]) {

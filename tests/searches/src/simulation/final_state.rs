@@ -126,7 +126,8 @@ fn announced(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> CheckResult 
     if rest.is_committed(search) && rest.view(search).is_none() {
         return broken(Invariant::SessionIsAtomic, format!("search {search} lost the data of its session"));
     }
-    // A restored ledger may lack the tokens of an announcement that was never committed. Its uploads begin nothing.
+    // A restored ledger may lack the tokens of an announcement that was never committed. Uploads of such a search begin
+    // nothing.
     let has_begun = rest.is_committed(search) || (truth.notified > 0 && rest.restored().is_none());
     if has_begun && rest.document(search).is_none() {
         let detail = format!("search {search} has begun, but nothing of it is stored");

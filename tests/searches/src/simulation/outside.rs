@@ -159,11 +159,11 @@ pub struct Outside {
     pub told: BTreeMap<SearchId, Vec<(NewSearch, KeyedAnswer)>>,
     /// Keyed searches whose client was refused and repeats its request.
     pub unanswered: BTreeSet<SearchId>,
-    /// The keys with an attempted write, for a defect.
+    /// The searches of keyed requests whose creation was attempted; a planted defect uses them.
     pub attempted: BTreeSet<SearchId>,
     /// The files of keyed searches that a client has started to upload.
     pub uploaded: BTreeSet<FileId>,
-    /// The timer of each search, for a defect.
+    /// The timer of each search; a planted defect uses it.
     pub due: BTreeMap<SearchId, (MessageId, Timestamp)>,
     /// The truth about each search.
     pub truth: BTreeMap<SearchId, Truth>,

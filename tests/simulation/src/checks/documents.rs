@@ -210,7 +210,7 @@ impl World {
         (1..=max).map(follows).fold(follows(0), Result::or)
     }
 
-    /// Like [`Self::follows`], for the `nth` content of those messages.
+    /// Works like [`Self::follows`], for the `nth` content of those messages.
     fn follows_version(
         &self,
         nth: usize,

@@ -12,7 +12,7 @@ impl World {
         self.checks.abandoned_by.extend(self.acting.map(|process| (process, partition)));
     }
 
-    /// Records partitions that the current worker could not load. If it is the saga's runner, this ends the attempt.
+    /// Records partitions that the current worker could not load. If the worker runs the saga, its attempt ends.
     pub(crate) fn load_failed(&mut self, partitions: &[PartitionKey]) {
         let runs_saga = self.acting.is_some_and(|process| self.runs_saga.get(process) == Some(&true));
         if runs_saga {

@@ -221,8 +221,8 @@ impl World {
 }
 
 impl Port {
-    /// Returns the settlements that are stored. Those of attempts remove an entry or contain its error, those of
-    /// takeovers neither.
+    /// Returns the settlements that are stored. Settlements of attempts remove an entry or contain its error.
+    /// Settlements of takeovers do neither.
     pub(crate) fn stored_settlements(
         &self,
         settlements: &[(PartitionKey, Vec<Settlement>)],

@@ -22,11 +22,11 @@ pub(crate) struct Copy {
     /// The time from which the message can be received.
     came_at: u64,
     receive_count: u32,
-    /// `true` if a newer version sent it.
+    /// `true` if a newer version sent the message.
     is_later: bool,
-    /// For a dead letter, the queue that dead-lettered it.
+    /// The queue that dead-lettered the message, for a dead letter.
     pub(crate) dead_lettered_by: Option<usize>,
-    /// `true` if there was a reason to dead-letter it.
+    /// `true` if there was a reason to dead-letter the message.
     pub(crate) is_excused: bool,
     /// `true` if the saga postponed it when it was received for the last time, as often as the engine allows, or if it
     /// was received while its instance was paused.
@@ -54,7 +54,7 @@ struct StoredQueue {
     visibility_ms: u64,
     /// The receive limit, after which a message is dead-lettered.
     receive_limit: Option<u32>,
-    /// `true` if a function consumes it.
+    /// `true` if a function consumes the queue.
     is_worked: bool,
     /// Returns `true` if it holds dead letters without a consumer.
     is_grave: bool,

@@ -24,7 +24,7 @@ use crate::program::Program;
 
 /// The environment of one test: queues, tables, a bucket and a database.
 struct Environment {
-    /// The settings that select it.
+    /// The settings that select the service.
     settings: BTreeMap<String, String>,
 }
 

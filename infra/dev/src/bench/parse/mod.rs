@@ -62,7 +62,7 @@ pub struct Row {
     pub megabytes: f64,
     /// The rate on one core, by CPU time.
     pub megabytes_per_second: f64,
-    /// This rate in records.
+    /// The number of records per second on one core, by CPU time.
     pub records_per_second: f64,
     /// The speedup on all cores, by elapsed time.
     pub speedup: f64,

@@ -29,9 +29,9 @@ fn is_watched(template: &Template, namespace: &str, metric: &str, resource: &str
 }
 
 /// Individual failures in a batch do not count as errors of the function
-/// (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>). An outage of a service shows in
-/// the receive counts of messages. The number of redeliveries is not significant: it may be three messages per hour, or
-/// a file that is read in many invocations.
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>). The receive counts of messages
+/// show an outage of a service. The number of redeliveries is not significant: it may be three messages per hour, or a
+/// file that is read in many invocations.
 pub(crate) fn retries(template: &Template) -> Vec<Finding> {
     let worked = template.functions().filter(|function| function.sources(template).next().is_some());
     unwatched(

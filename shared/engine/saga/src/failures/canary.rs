@@ -25,15 +25,15 @@ const MAX_PAGES: usize = 50;
 /// The outcome of a failure that went ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// A worker processed it.
+    /// A worker processed the message.
     Processed,
     /// The retry failed again.
     Failed,
-    /// A worker has tried it, and it is not processed yet.
+    /// A worker has tried the message, but has not processed it yet.
     Taken,
-    /// No worker has tried it.
+    /// No worker has tried the message.
     Waiting,
-    /// An operator has archived or deleted it.
+    /// An operator has archived or deleted the failure.
     Removed,
 }
 

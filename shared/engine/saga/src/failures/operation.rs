@@ -16,7 +16,7 @@ pub const CANARY_WAIT: SignedDuration = SignedDuration::from_mins(1);
 pub struct Operation {
     /// The id of the operation.
     pub id: OperationId,
-    /// The operator who requested it.
+    /// The operator who requested the operation.
     pub by: String,
     /// When the operation began.
     pub begun_at: Timestamp,

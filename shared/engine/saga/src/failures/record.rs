@@ -70,13 +70,13 @@ impl Origin {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "state")]
 pub enum State {
-    /// No operator has handled it yet.
+    /// No operator has handled the failure yet.
     Open,
-    /// An operation is retrying it.
+    /// An operation is retrying the failure.
     Retrying {
         /// The operation.
         operation: OperationId,
-        /// When the operation claimed it.
+        /// The time at which the operation claimed the failure.
         since: Timestamp,
     },
     /// The failure was retried and has not occurred since.

@@ -59,7 +59,7 @@ pub struct Retry {
 /// A preview of a retry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The failures. Those that are seen later are excluded.
+    /// The failures. Failures that are seen later are excluded.
     pub selection: Selection,
     /// The failures by cause.
     pub groups: Vec<CauseGroup>,
@@ -95,7 +95,7 @@ pub enum RequestRefusal {
     /// The operation does not exist, or has ended.
     #[error("operation {0} is not running")]
     NotRunning(OperationId),
-    /// Another request changed it at the same time.
+    /// Another request changed the failure at the same time.
     #[error("another request has changed it at the same time")]
     Overtaken,
     /// The store is unavailable.
@@ -510,7 +510,7 @@ impl Failures {
     /// Deletes failures permanently. An exhausted effect is also deleted from its outbox, so it is never performed.
     ///
     /// # Errors
-    /// As [`Failures::archive`].
+    /// Returns the errors of [`Failures::archive`].
     pub async fn delete(&self, ids: &[FailureId], why: &str, by: &str) -> Result<(), RequestRefusal> {
         self.close_all(ids, why, by, "deleted").await
     }

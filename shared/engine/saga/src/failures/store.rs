@@ -68,13 +68,13 @@ pub trait KeepFailures: Send + Sync {
     /// Returns up to `limit` operations, the latest first.
     ///
     /// # Errors
-    /// As [`KeepFailures::operation`].
+    /// Returns the errors of [`KeepFailures::operation`].
     async fn operations(&self, limit: usize) -> Result<Vec<Operation>, StoreError>;
 
     /// Returns the running operation; there is never more than one.
     ///
     /// # Errors
-    /// As [`KeepFailures::operation`].
+    /// Returns the errors of [`KeepFailures::operation`].
     async fn running(&self) -> Result<Option<Operation>, StoreError>;
 
     /// Stores the next revision of an operation if the stored operation has this revision (0: there is none). A running

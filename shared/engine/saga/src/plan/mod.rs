@@ -123,9 +123,9 @@ pub struct TokenDemand {
 }
 
 impl<S> Plan<S> {
-    /// Returns `true` if a message is dropped because of a document that may be outdated. A write on top of an outdated
-    /// document is refused; without a write, the latest document has to be loaded. A partition that has ended stays
-    /// ended.
+    /// Returns `true` if a message is dropped because of a document that may be outdated. The store refuses a write
+    /// that is based on an outdated document. An attempt without a write has to load the latest document. A partition
+    /// that has ended stays ended.
     pub fn needs_reread(&self) -> bool {
         let drops =
             |decision: &MessageDecision| matches!(decision.verdict, Verdict::Ignored | Verdict::Rejected);

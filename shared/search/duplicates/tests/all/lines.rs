@@ -10,7 +10,7 @@ use Tier::{Certain, Likely, Possible};
 /// A complete record, from which the others differ.
 const FULL: &str = "t=Oral zinc for the prevention of common colds in school children; a=Kurugol, Z+Akilli, M; y=2006; \
     j=Acta Paediatrica; v=95; i=10; p=1175-1181; d=10.1000/zinc.2006; m=17000001; s=colds are common";
-/// The same record without identifiers.
+/// The record above without identifiers.
 const PLAIN: &str = "t=Oral zinc for the prevention of common colds in school children; a=Kurugol, Z+Akilli, M; y=2006; \
     j=Acta Paediatrica; v=95; i=10; p=1175-1181";
 const OTHER_TITLE: &str = "t=Une etude de la vitamine chez les nourrissons de la ville de Lyon";

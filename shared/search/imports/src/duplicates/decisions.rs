@@ -116,8 +116,8 @@ impl Decisions {
         decisions
     }
 
-    /// Returns all decisions in the order in which they take effect. Those of one list keep their order, even if the
-    /// clock of a machine was behind.
+    /// Returns all decisions in the order in which they take effect. Decisions of one list keep their order, even if
+    /// the clock of a machine was behind.
     fn ordered(&self) -> Vec<&Decision> {
         let mut latest = Timestamp::MIN;
         let single = self.all.iter().map(move |decision| {

@@ -10,7 +10,7 @@ pub(crate) struct WidthCheck {
     is_utf16: bool,
     /// The number of bytes up to now that are those of the other width.
     run: usize,
-    /// `true` if one of them ends a line.
+    /// `true` if one of the bytes ends a line.
     has_line_end: bool,
     before: u8,
 }

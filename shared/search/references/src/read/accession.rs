@@ -374,7 +374,7 @@ impl Accessions {
             Some(id) if self.has_segment || is_eric(&id) => keep(&mut self.number, Some(id)),
             _ => {}
         }
-        // EBSCO writes it in a note.
+        // EBSCO writes the number of the database in a note.
         let is_of_pubmed = |number: &String| is_digits(number) && number.len() < 9 && !running_number(number);
         if self.is_pubmed && self.pmid.is_none() && reference.pmid.is_none() {
             self.pmid = self.number.take_if(|number| is_of_pubmed(number));

@@ -29,7 +29,7 @@ pub(super) struct FieldResolver<'a> {
 }
 
 impl<'a> FieldResolver<'a> {
-    /// Assigns a value to its field. Returns it if it has no field and is not a repetition.
+    /// Assigns a value to its field. Returns the value if it has no field and is not a repetition.
     pub(super) fn assign(&mut self, value: Value<'a>, wins: bool) -> Option<Value<'a>> {
         let reference = &mut self.reference;
         let slot = match value.field {

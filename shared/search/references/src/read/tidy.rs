@@ -39,7 +39,7 @@ pub(super) fn line(value: &str) -> Option<String> {
     tidied(value).map(Cow::into_owned)
 }
 
-/// Like [`line`], for owned values: a normalized value is not copied.
+/// Works like [`line`], for owned values: a normalized value is not copied.
 pub(super) fn line_of(value: Cow<'_, str>) -> Option<String> {
     match value {
         Cow::Owned(value) if without_breaks(trim(&value)).len() == value.len() && is_tidy(&value) => {
@@ -49,7 +49,7 @@ pub(super) fn line_of(value: Cow<'_, str>) -> Option<String> {
     }
 }
 
-/// Like [`line`], but borrows a value that is already normalized.
+/// Works like [`line`], but borrows a value that is already normalized.
 pub(super) fn tidied(value: &str) -> Option<Cow<'_, str>> {
     let trimmed = without_breaks(trim(value));
     if !spend(value.len()) || trimmed.is_empty() {
@@ -176,7 +176,7 @@ fn is_tidy(trimmed: &str) -> bool {
     !suspicious || is_tidy_exactly(bytes)
 }
 
-/// Like [`is_suspicious`], for at least `WINDOW` bytes, which are checked in overlapping windows.
+/// Works like [`is_suspicious`], for at least `WINDOW` bytes, which are checked in overlapping windows.
 fn is_suspicious_in_windows<const WINDOW: usize>(bytes: &[u8]) -> bool {
     let look = |window: &[u8; WINDOW]| {
         let pairs = window.iter().zip(&window[1..]);

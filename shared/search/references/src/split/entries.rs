@@ -17,7 +17,7 @@ const MAX_TYPE: usize = 64;
 const MAX_INDENT: usize = 16;
 /// Longest key, including white space, that distinguishes an entry from text in a value.
 const MAX_KEY: usize = 256;
-/// Longest comment with entries in it. A longer comment is unclosed, and must not swallow the entries.
+/// The maximum length of a comment with entries in it. A longer comment is unclosed, and must not swallow the entries.
 const MAX_COMMENT: usize = 64 * 1024;
 /// The maximum number of entries in a comment. Without this limit, each of many unclosed comments would be searched for
 /// its end through [`MAX_COMMENT`] bytes of other comments.

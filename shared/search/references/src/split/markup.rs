@@ -2,7 +2,7 @@
 
 use crate::work::spend;
 
-/// Longest tag. Longer text is not markup, and would be scanned again with every chunk.
+/// The maximum length of a tag. Longer text is not markup, and would be scanned again with every chunk.
 const MAX_TAG: usize = 64 * 1024;
 
 /// The end of a CDATA section.

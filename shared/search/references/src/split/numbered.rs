@@ -13,7 +13,7 @@ const PREFIX: usize = MARK_LENGTH + 40;
 const MAX_DIGITS: usize = 9;
 /// The line of underscores between ProQuest's records.
 const RULE: &[u8] = b"__________";
-/// The names of fields that each of them has.
+/// The names of fields that each record has.
 const PROQUEST_FIELDS: [&[u8]; 4] = [b"Author:", b"Title:", b"Publication title:", PROQUEST_ID];
 /// The name of the field with ProQuest's number.
 pub(crate) const PROQUEST_ID: &[u8] = b"ProQuest document ID:";

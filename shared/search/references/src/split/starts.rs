@@ -488,7 +488,8 @@ fn joined_line(line: &[u8], after: &[u8], wanted: Option<Format>) -> Option<(usi
     })
 }
 
-/// Finds the first line of PubMed's text. A number is joined to the text before it, and not a word of it.
+/// Finds the first line of PubMed's text. The number of a citation is joined to the text before it, and is not a word
+/// of this text.
 fn joined_citation(line: &[u8], after: &[u8], current: Format) -> Option<usize> {
     // The dates of a citation may follow its DOI: `10.5555/1. Epub 2020 Jan 2.`
     if current == Format::PubMedText && !line.starts_with(b"PM") && !line.starts_with(b"DOI") {

@@ -16,7 +16,7 @@ use super::{
 pub(crate) enum LineRole {
     /// Begins a record. Every record should have exactly one such line.
     Type,
-    /// Ends the record, and belongs to it.
+    /// The last line of a record.
     End,
     /// Ends the record like [`LineRole::End`] if a blank line or the next record follows. Otherwise it is text.
     EndOrText,
@@ -24,10 +24,11 @@ pub(crate) enum LineRole {
     EndAndStart,
     /// Begins a record if none is open: its first line is missing.
     UntypedStart,
-    /// Like [`LineRole::UntypedStart`]. Every record should have exactly one such line with this last byte of its tag.
+    /// A line that acts as [`LineRole::UntypedStart`]. Every record should have exactly one such line with this last
+    /// byte of its tag.
     Title(u8),
-    /// Like [`LineRole::UntypedStart`], but directly behind a line of [`LineRole::End`] it may belong to the record
-    /// before it.
+    /// A line that acts as [`LineRole::UntypedStart`], unless it follows a line of [`LineRole::End`] directly: then it
+    /// may belong to the record before it.
     LateField,
     /// Begins a record if none is open, and has no other meaning.
     Tag,

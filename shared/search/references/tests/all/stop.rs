@@ -1,4 +1,5 @@
-//! A signal to stop interrupts the reading of a record. Another reader resumes at the beginning of this record.
+//! A signal to stop interrupts the reading of a record. Another reader can then resume at the beginning of the
+//! interrupted record.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;

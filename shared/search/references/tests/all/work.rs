@@ -28,7 +28,7 @@ fn file(gap: (&str, &str), fragments: (&str, &str, &str), bytes: usize) -> Strin
     nested_file(gap, first, (fragment, ""), last, bytes)
 }
 
-/// Like [`file`], with a second fragment that is repeated as often after the first one.
+/// Works like [`file`], with a second fragment that is repeated as often after the first one.
 fn nested_file(gap: (&str, &str), first: &str, fragments: Pair<'_>, last: &str, bytes: usize) -> String {
     let ((front, back), (one, other)) = (gap, fragments);
     let number = bytes.div_ceil(one.len() + other.len()).next_multiple_of(12);

@@ -153,13 +153,13 @@ pub enum FileRefusal {
     /// The file never arrived, or was deleted.
     #[error("the file is not stored; upload it again")]
     Gone,
-    /// Another repair reads it.
+    /// Another repair reads the file.
     #[error("import {0} reads the file again")]
     UnderRepair(SearchId),
     /// The record was read, is not stored, or does not exist.
     #[error("record {0} is not among the stored unreadable records")]
     NotUnread(u64),
-    /// Another repair has corrected it.
+    /// Another repair has corrected the record.
     #[error("record {0} is corrected by import {1}")]
     IsCorrected(u64, SearchId),
 }
@@ -213,7 +213,8 @@ impl SearchService {
     /// Announces a search that repairs another one. With a key, repeated requests announce it once.
     ///
     /// # Errors
-    /// Like [`SearchService::create`]. No visible data is stored, unless a repeated request with the key finds it.
+    /// Returns the errors of [`SearchService::create`]. No visible data is stored, unless a repeated request with the
+    /// key finds it.
     pub async fn repair(
         &self,
         caller: &ProjectAccess,

@@ -35,7 +35,7 @@ pub use review::{ReviewSources, SourceReplacement};
 pub(crate) use vocabulary::usual_database;
 pub use vocabulary::{KNOWN, Method, VocabularyEntry, platforms};
 
-/// The kind of the records. Their ids are those of searches.
+/// The kind of the records. The ids of the sources are those of searches.
 pub const SOURCES: &str = "sources";
 
 /// The source of a file's records.

@@ -13,7 +13,7 @@ pub(crate) const REASON: &str = "dead_letter_reason";
 /// Enough of a reason to act on; the rest is cut off.
 const MAX_REASON_CHARS: usize = 1_000;
 
-/// Names and values, all of them text.
+/// The names and values of attributes of type text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Attributes(Vec<(&'static str, String)>);
 
@@ -51,7 +51,7 @@ impl Attributes {
         self.0.iter().map(|(name, value)| name.len() + "String".len() + value.len()).sum()
     }
 
-    /// Returns them in the form of the client.
+    /// Returns the attributes as the AWS client represents them.
     pub(crate) fn values(self) -> Option<HashMap<String, MessageAttributeValue>> {
         let value =
             |text| MessageAttributeValue::builder().data_type("String").string_value(text).build().ok();

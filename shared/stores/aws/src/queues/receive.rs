@@ -79,7 +79,7 @@ impl ReceiveMessages for Sqs {
         }
         match disposition {
             Disposition::Acknowledge => self.delete(queue, &receipt, &doing).await,
-            // The queue itself would move it without a reason.
+            // The queue itself would move the message without a reason.
             Disposition::Retry { reason, .. } if self.is_last(queue, &receipt) => {
                 let reason =
                     format!("received {} times without success; at last: {reason}", receipt.received);

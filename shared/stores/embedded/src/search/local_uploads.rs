@@ -19,7 +19,7 @@ pub struct LocalUpload {
     pub file_id: FileId,
     /// The path of its content.
     pub path: PathBuf,
-    /// The form to upload it with.
+    /// The form to upload the file with.
     pub form: PresignedPost,
 }
 

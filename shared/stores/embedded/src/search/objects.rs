@@ -226,7 +226,7 @@ const UNPACK_BATCH: usize = 4;
 /// The next bytes of a compressed object, and the reader of the rest.
 type Next = std::io::Result<Option<(Vec<u8>, Frames)>>;
 
-/// Starts decompressing them.
+/// Starts decompressing the bytes.
 fn next(work: impl FnOnce() -> Next + Send + 'static) -> BoxFuture<'static, Next> {
     cpu_pool::begin(work).map(Result::flatten).boxed()
 }

@@ -172,7 +172,7 @@ pub(crate) fn clear_some(db: &Connection, file: &FileFence) -> Result<bool, Faul
     let FileFence { search_id, file_id, fence } = *file;
     let found = stored(db, search_id, file_id)?;
     if !found.is_some_and(|found| found.reading.fence == fence && found.is_clearing) {
-        // Another worker did it.
+        // Another worker has cleared the file.
         return Ok(false);
     }
     if study_rows::discard_some(db, search_id, file_id)? {

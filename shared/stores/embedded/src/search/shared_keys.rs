@@ -72,7 +72,7 @@ impl SharedKeyFilter {
 
     fn place(key: u64) -> (usize, u64) {
         let word = key / 64 % WORDS as u64;
-        // Less than `WORDS`.
+        // The remainder above is less than `WORDS`.
         (usize::try_from(word).unwrap_or_default(), 1 << (key % 64))
     }
 

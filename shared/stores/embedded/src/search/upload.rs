@@ -105,7 +105,7 @@ impl Store {
         result
     }
 
-    /// Like [`Store::upload`], for a file.
+    /// Works like [`Store::upload`], for a file.
     pub async fn upload_file(&self, form: &PresignedPost, path: &Path) -> Result<u64, UploadError> {
         let file = folder::open(path).await.map_err(UploadError::Read)?;
         self.upload(form, file).await

@@ -104,7 +104,7 @@ async fn recovery_removes_only_unfinished_uploads() -> TestResult {
     let objects = depot.folder.path().join("objects");
     let id = host_id(&depot);
     std::fs::write(objects.join(format!("partial-{id}")), "half")?;
-    // An object that only a later state of the database lists, and a file of another program.
+    // One object that only a later state of the database lists, and files of other programs.
     let others = [id.to_string(), "partial-x".into(), "notes.txt".into(), format!("{id}.bak")];
     for name in &others {
         std::fs::write(objects.join(name), "whole")?;

@@ -274,7 +274,7 @@ impl Work for ClearTransaction<'_> {
         let mut which = with_fence(self.0);
         which.insert(CLEARING, true);
         if !touch(mongo, client, which.clone()).await? {
-            // Another worker has completed it.
+            // Another worker has completed the file.
             return Ok(Step::Abort(true));
         }
         let mut is_clear = true;

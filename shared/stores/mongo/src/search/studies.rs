@@ -210,7 +210,7 @@ struct StudyTransaction<'a> {
 
 #[async_trait]
 impl Work for StudyTransaction<'_> {
-    /// `true` if the file has the fence.
+    /// `true` if the fence of the file is still the fence of this attempt.
     type Answer = bool;
 
     async fn stage(&self, mongo: &Mongo, client: &mut ClientSession) -> Result<Step<bool>, CallError> {

@@ -54,7 +54,8 @@ async fn interrupted_store_is_repeated_without_duplicates() -> TestResult {
     scratch.end().await
 }
 
-/// Their transactions conflict, and the rejected one starts again with the studies that are still missing.
+/// The transactions of both writers conflict, and the rejected transaction starts again with the studies that are still
+/// missing.
 #[tokio::test]
 async fn concurrent_copies_of_studies_both_succeed() -> TestResult {
     let scratch = Scratch::new().await?;

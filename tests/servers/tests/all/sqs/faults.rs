@@ -109,7 +109,8 @@ async fn repeated_round_gets_only_remaining_time() {
     let (host, limit) = (Arc::new(ManualHost::seeded(1)), Duration::from_secs(3_600));
     let clock = Arc::clone(&host);
     let server = ScriptedServer::start(move |_, body| {
-        // More than the pause before the next round, and less than the time limit of one attempt.
+        // The remaining time is longer than the pause before the next round, and shorter than the time limit of one
+        // attempt.
         clock.advance(limit - Duration::from_millis(400));
         answer(body, &[failed("3", false)])
     })

@@ -43,7 +43,7 @@ impl Searches {
 }
 
 /// Disconnects the database, uploads all files, and lets an hour pass. A known search has one message in flight that
-/// needs the database, for its upload. A new search also has its announcement and its control message.
+/// needs the database: the notification of its upload. A new search also has its announcement and its control message.
 async fn hour_without_database(
     deployment: &Deployment,
     known: usize,

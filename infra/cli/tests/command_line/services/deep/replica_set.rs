@@ -27,9 +27,9 @@ fn outwaiting(environment: &Environment) -> Environment {
 }
 
 /// A paused primary does not know its successor. After it resumes, it still serves majority reads without the
-/// successor's writes, until it learns of the successor, which the test delays until some reads were served. Its own
-/// pending writes are rolled back. One worker here sees only the old primary, as in a network partition. Another worker
-/// follows the current primary.
+/// successor's writes, until it learns of the successor, which the test delays until some reads were served. The
+/// pending writes of the deposed primary are rolled back. One worker here sees only the old primary, as in a network
+/// partition. Another worker follows the current primary.
 #[tokio::test(flavor = "multi_thread")]
 async fn deposed_primary_loses_and_repeats_nothing() -> TestResult {
     Environment::with(async |environment| {

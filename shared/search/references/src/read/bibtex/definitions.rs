@@ -19,7 +19,7 @@ pub(crate) enum Extent {
     All,
 }
 
-/// The definitions so far. Those beyond the limits are ignored.
+/// The definitions so far. Definitions beyond the limits are ignored.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {
     abbreviations: Abbreviations,

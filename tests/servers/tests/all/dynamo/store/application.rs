@@ -16,7 +16,8 @@ use super::{impatient, store, with_store};
 
 const HOST: &SystemHost = &SystemHost;
 
-/// A table of seats, which the store does not know. Its key has the name of the store's.
+/// A table of seats, which the store does not know. The key attribute of this table has the same name as the key
+/// attribute of the store.
 struct Seats {
     client: Client,
     table: String,

@@ -184,7 +184,7 @@ async fn refused_settlement_does_not_affect_others() -> TestResult {
         let (large, mut failed) = stored(large).await?;
         failed.keep.as_mut().unwrap().error = Some("e".repeat(2_000));
         let mut settlements = vec![(large, vec![failed])];
-        // More than the calls that are made concurrently.
+        // The number of settlements exceeds the number of concurrent calls.
         for _ in 0..20 {
             let (owner, performed) = stored(sample::content(&SystemHost, "small")).await?;
             settlements.push((owner, vec![Settlement { keep: None, ..performed }]));

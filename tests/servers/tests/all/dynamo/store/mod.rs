@@ -29,7 +29,7 @@ async fn with_store<F: Future<Output = TestResult>>(test: impl FnOnce(Dynamo) ->
     with_store_of(|config| config, test).await
 }
 
-/// Like [`with_store`], with a changed client.
+/// Works like [`with_store`], with a changed client.
 async fn with_store_of<F: Future<Output = TestResult>>(
     change: impl FnOnce(Builder) -> Builder,
     test: impl FnOnce(Dynamo) -> F,
