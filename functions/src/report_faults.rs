@@ -5,9 +5,9 @@
 //! dead-letter queues to the database, where failures outlive the retention of a queue, and runs the steps of
 //! operations on them ([`saga::failures`]).
 //!
-//! It does not change studies. The command may have succeeded while only its acknowledgements were lost. The saga
-//! then knows the file as read, this report carries a used token, and the studies must stay. If the saga continues
-//! without the file, it has the stored records deleted itself.
+//! It does not change studies. The command may have succeeded while only its acknowledgements were lost. The saga then
+//! knows the file as read, this report carries a used token, and the studies must stay. If the saga continues without
+//! the file, the saga itself requests the deletion of the stored records.
 
 use std::sync::Arc;
 

@@ -114,7 +114,7 @@ async fn retried_dead_letter_takes_effect_unchanged() {
 }
 
 /// The ledger item has expired together with its tokens, and a later event has removed the id of the message from the
-/// document. So nothing shows that the message was processed.
+/// document. Therefore, nothing shows that the message was processed.
 #[tokio::test]
 async fn event_of_forgetful_partition_is_not_retried() {
     let world = World::new();

@@ -269,7 +269,7 @@ async fn canary_is_assessed_although_no_failure_follows() {
     }
 }
 
-/// The others stay as they are, because nothing shows that a worker can process them.
+/// The other failures are not retried, because nothing shows that a worker can process them.
 #[tokio::test]
 async fn operation_stops_if_every_canary_is_removed() {
     for is_deleted in [false, true] {
@@ -333,7 +333,7 @@ async fn canary_in_busy_queue_is_judged_by_history() {
     }
 }
 
-/// The canary has left its queue for the dead-letter queue, which was not drained since.
+/// The canary message has moved from its queue to the dead-letter queue, which was not drained since then.
 #[tokio::test]
 async fn dead_lettered_canary_in_empty_queue_stops_operation() {
     let world = World::new();

@@ -174,7 +174,7 @@ async fn refused_packed_files_give_reason_and_store_nothing() {
     }
 }
 
-/// An invocation lasts 2 s, and each batch takes one. Positions refer to the unpacked bytes.
+/// An invocation lasts 2 s, and each batch takes 1 s. Positions refer to the unpacked bytes.
 #[tokio::test]
 async fn large_archive_is_read_in_several_invocations() {
     for form in ["zip", "gzip", "workbook"] {

@@ -256,7 +256,7 @@ async fn interrupted_parse_resumes_at_checkpoint() {
     assert_eq!((job.state, job.studies()), (JobState::Completed, 20_000));
 }
 
-/// An invocation lasts 2 s, and each batch takes one. Forty invocations read the file, and none counts as a failure.
+/// An invocation lasts 2 s, and each batch takes 1 s. Forty invocations read the file, and none counts as a failure.
 /// The template allows this chain of messages, which Lambda would otherwise stop as a recursive loop.
 #[tokio::test]
 async fn large_file_is_read_in_several_invocations() {

@@ -648,7 +648,7 @@ async fn keyed_request_repeated_after_restore_is_imported_once() {
             let again = again.unwrap().search_id;
             world.deliver_all(&[&UPLOADS, &CONTROL, &SAGA]).await;
             if what.has_database() {
-                // The scan finds the file, and the search expects another reply than the one in the queue.
+                // The scan finds the file, and the search expects a different reply from the one in the queue.
                 if world.job(again).await.state == JobState::Uploading {
                     world.pass(HOUR + Duration::from_secs(1)).await;
                     world.deliver_all(&[&SAGA, &PARSE, &SAGA]).await;

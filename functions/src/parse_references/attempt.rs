@@ -120,7 +120,7 @@ pub(super) enum FileError {
         /// A colon and the reasons why the first entries were skipped, or nothing.
         reasons: String,
     },
-    /// The object does not exist any more.
+    /// The object no longer exists.
     #[error("the uploaded file is gone")]
     Gone,
 }

@@ -1,5 +1,5 @@
-//! The parser: a `StartParsing` command turns one file into studies, and a reply to the saga. As the function that
-//! reads the bucket, it also scans it for files without a notification (`LookForUploads`).
+//! The parser: a `StartParsing` command turns one file into studies, and a reply to the saga. Because this function can
+//! read the bucket, it also scans the bucket for files without a notification (`LookForUploads`).
 //!
 //! It may run twice for one command. A study's id is derived from search, file and record, so the second run stores the
 //! same studies again, or resumes where the first one ended; the filter of processed messages only saves work. A
@@ -73,8 +73,8 @@ const MAX_CRASHES: u32 = 5;
 /// The maximum number of attempts to record the end of an attempt.
 const MAX_TRIES: u32 = 3;
 
-/// The index of the reply of an attempt that has read the file. Its content follows from the file, so redeliveries
-/// repeat it.
+/// The index of the reply of an attempt that has read the file. The content of the reply follows from the file, so
+/// redeliveries repeat the same reply.
 const READ: usize = 0;
 /// The index of the reply after too many crashes. It differs from [`READ`] and from the index of `report-faults`. The
 /// token admits one of these replies.

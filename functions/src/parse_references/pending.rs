@@ -16,9 +16,9 @@ use super::attempt::{AttemptOutcome, FileError, FileRead, PartProgress, ResumePo
 /// its deadline to store what was read.
 const READ_FOR: SignedDuration = SignedDuration::from_millis(500);
 
-/// The maximum number of records that are read at a time. An attempt begins with one, so that a slow record can be
-/// interrupted with few others, which the next attempt reads again. A chunk of a file may hold some hundred thousand
-/// records of a few bytes, and the outcome of each takes half a kilobyte of memory.
+/// The maximum number of records that are read at a time. An attempt begins with a batch of one record. If a slow
+/// record is interrupted, the next attempt has to read only few other records again. A chunk of a file may hold some
+/// hundred thousand records of a few bytes, and the outcome of each takes half a kilobyte of memory.
 pub const MAX_READ_BATCH: usize = 1_024;
 
 /// The minimum interval between progress reports.

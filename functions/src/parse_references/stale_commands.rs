@@ -38,9 +38,9 @@ impl ParseReferences {
 
     /// Returns whether the search may wait for this bucket scan.
     ///
-    /// After a restore, a queued scan may be executed before the restored search requests it again. Without a ledger
-    /// both have the same id, so that the second one would count as a duplicate, and the search would wait for its
-    /// result.
+    /// After a restore, a queued scan may be executed before the restored search requests it again. Without a ledger,
+    /// both commands have the same id. The second command would therefore count as a duplicate, and the search would
+    /// wait for its result.
     pub(super) async fn is_scan_pending(
         &self,
         search: SearchId,

@@ -17,7 +17,7 @@ use crate::workspace::{self, Workspace};
 /// The number of studies read at a time.
 const PAGE: usize = 500;
 
-/// Lists the studies of a project that repeat an earlier one, each with that one.
+/// Lists the studies of a project that repeat an earlier study, each together with the earlier study.
 pub(crate) async fn run(args: &args::Duplicates) -> anyhow::Result<bool> {
     let workspace = Workspace::open_read_only(workspace::settings(&args.output.location)?).await?;
     let jobs = workspace.jobs()?;
@@ -52,10 +52,10 @@ struct DuplicateList<'a> {
     as_json: bool,
 }
 
-/// One of two studies that are compared.
+/// One of the two compared studies.
 struct Side<'a> {
     at: StudyRef,
-    /// The index of its file in the search.
+    /// The index of the study's file in the search.
     position: u32,
     /// `None` if it is not stored or cannot be read.
     study: Option<&'a Study>,

@@ -25,7 +25,7 @@ struct InputFile {
     path: Option<PathBuf>,
 }
 
-/// Imports files as one search. Returns `true` if it completed.
+/// Imports files as one search. Returns `true` if the import completed.
 pub(crate) async fn run(args: args::Import) -> anyhow::Result<bool> {
     let began = Instant::now();
     let config = workspace::settings(&args.output.location)?;

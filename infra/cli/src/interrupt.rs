@@ -12,8 +12,8 @@ pub(crate) const CODE: i32 = 130;
 #[error("interrupted; {0}")]
 pub(crate) struct Interruption(String);
 
-/// Runs `work` until it is done or Ctrl-C is pressed, which drops it. A second Ctrl-C ends the program immediately.
-/// `then` returns the next step for the user.
+/// Runs `work` to its end, or until Ctrl-C is pressed, which drops `work`. A second Ctrl-C ends the program
+/// immediately. `then` returns the next step for the user.
 pub(crate) async fn unless_interrupted<T>(
     work: impl Future<Output = anyhow::Result<T>>,
     then: impl FnOnce() -> String,

@@ -144,9 +144,9 @@ async fn unread(workspace: &Workspace, start: &SearchService, job: &Job) -> anyh
     Ok(found)
 }
 
-/// Finds the part to correct by the name that `quarantine` prints, or by its file. A file with unreadable records in
-/// several parts needs the name of one of them, even if only that one is left: the corrected records must be those of
-/// the part.
+/// Finds the part to correct by the name that `quarantine` prints, or by its file. If a file has unreadable records in
+/// several parts, the command needs the name of one part, even if only one part is left: the corrected records must
+/// belong to this part.
 fn choose<'a>(job: &Job, unread: &'a [UnreadPart], text: &str) -> anyhow::Result<&'a UnreadPart> {
     let mut found: Vec<&UnreadPart> = unread.iter().filter(|part| part.name == text).collect();
     let mut name = text.to_owned();

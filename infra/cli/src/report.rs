@@ -34,7 +34,7 @@ pub(crate) struct Report {
     pub(crate) state: String,
     pub(crate) files: Vec<FileReport>,
     pub(crate) studies: u64,
-    /// The number of studies that repeat an earlier one.
+    /// The number of studies that repeat an earlier study.
     pub(crate) duplicates: u64,
     /// `None` if no history is kept.
     pub(crate) messages: Option<Messages>,

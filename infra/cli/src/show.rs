@@ -1,4 +1,4 @@
-//! Showing one search.
+//! Shows one search.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const MAX_QUARANTINED: usize = 100;
 #[derive(Serialize)]
 struct SearchDetails {
     job: Job,
-    /// The number of studies that repeat an earlier one.
+    /// The number of studies that repeat an earlier study.
     duplicates: u64,
     quarantined: Vec<QuarantinedRecord>,
     /// The searches that repair this search, in the order in which they were announced.

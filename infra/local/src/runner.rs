@@ -46,12 +46,12 @@ const IDLE_WAIT: Duration = Duration::from_millis(100);
 const FAILURE_WAIT: Duration = Duration::from_secs(1);
 /// The ratio of a queue's visibility timeout to its function's timeout on Lambda.
 const LAMBDA_FACTOR: u32 = 6;
-/// The minimum visibility timeout. With a shorter one, a busy machine would deliver messages twice.
+/// The minimum visibility timeout. With a shorter timeout, a busy machine would deliver messages twice.
 const MIN_VISIBILITY: Duration = Duration::from_secs(60);
 /// The part of the visibility timeout that a batch leaves unused, to store its results.
 const RESERVE: Duration = Duration::from_secs(5);
-/// The time slice of a message that is handled alone. A function that needs longer stores a checkpoint and has its
-/// message sent again, after those of other partitions, so that small files wait at most this long for a large one.
+/// The time slice of a message that is handled alone. A function that needs longer stores a checkpoint, and its message
+/// is sent again after those of other partitions. Small files therefore wait at most this long for a large one.
 const TURN: Duration = Duration::from_secs(2);
 /// The maximum number of times that a turn is doubled for a message that made no progress in the previous one.
 const MAX_DOUBLINGS: u32 = 10;
@@ -505,7 +505,7 @@ impl Pump {
     async fn receive(&self, queue: &Queue, spec: &QueueSpec) -> Result<Vec<ReceivedMessage>, StoreError> {
         let visibility = self.visibility(spec);
         let mut batch = self.source.receive(queue, spec.batch_size, visibility).await?;
-        // With more messages to choose from, the order can differ more from the sent one.
+        // A larger choice of messages allows larger deviations from the order in which they were sent.
         while self.order.is_some() && !batch.is_empty() && batch.len() < 10 * MAX_BATCH {
             let more = self.source.receive(queue, MAX_BATCH, visibility).await?;
             if more.is_empty() {

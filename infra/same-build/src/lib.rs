@@ -1,4 +1,4 @@
-//! Nothing but dependencies.
+//! This crate contains only dependencies.
 //!
 //! Cargo compiles a crate once for each set of its features, and a build of one package has fewer of them than a build
 //! of the workspace. `cargo lambda watch` builds the functions alone. The functions' feature `embedded`, which no

@@ -17,7 +17,7 @@ pub trait ExternalService: Send + Sync {
     async fn carry_out(&self, idempotency_key: &str, input: &str) -> Result<String, Unavailable>;
 }
 
-/// Stands for the real client until there is one.
+/// A placeholder for the real client.
 pub struct Echo;
 
 #[async_trait]

@@ -24,7 +24,7 @@ pub struct Ports<'a> {
     pub keep: &'a dyn KeepExports,
     /// Follows the links.
     pub download: &'a dyn Download,
-    /// Lists their bucket.
+    /// Lists the bucket of the exports.
     pub find: &'a dyn FindObjects,
     /// Ids and time.
     pub host: &'a dyn Host,

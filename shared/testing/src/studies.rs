@@ -212,7 +212,7 @@ pub async fn identities_are_read_without_other_fields(ports: &Ports<'_>) -> Chec
     Ok(())
 }
 
-/// Each file is listed once, without those of other searches.
+/// Each file is listed once, without the files of other searches.
 pub async fn completed_files_are_listed_in_order(ports: &Ports<'_>) -> CheckResult {
     let (search, other) = (sample::partition(ports.host), sample::partition(ports.host));
     let files: Vec<_> = (0..3).map(|n| search::parsed(search, search::file(ports.host), n)).collect();

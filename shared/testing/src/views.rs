@@ -135,7 +135,7 @@ pub async fn unfinished_views_are_read_up_to_limit(ports: &Ports<'_>) -> CheckRe
     Ok(())
 }
 
-/// Each view is returned once, without those of other lists.
+/// Each view is returned once, without the views of other lists.
 pub async fn list_pages_start_with_the_latest(ports: &Ports<'_>) -> CheckResult {
     let list = ports.host.fresh_id();
     let mut views = Vec::new();
@@ -216,7 +216,7 @@ async fn listed(ports: &Ports<'_>, list: Uuid) -> Result<Vec<View>, StoreError> 
 }
 
 /// A list contains the views that belong to it, and the views for which it is a further list. Each view is listed once
-/// and in order. Only views that belong to the list count as its changes.
+/// and in order. The changes of a list contain only views that belong to the list.
 pub async fn further_lists_contain_view(ports: &Ports<'_>) -> CheckResult {
     let [list, further, empty] = [(); 3].map(|()| ports.host.fresh_id());
     let mut views = Vec::new();

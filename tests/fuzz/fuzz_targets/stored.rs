@@ -41,7 +41,7 @@ fn study(frame: &[u8]) {
     }
 }
 
-/// Changes a byte of a compressed text. The first two bytes determine which one, and how.
+/// Changes a byte of a compressed text. The first two bytes of the input determine the position and the change.
 fn damaged_study(input: &[u8]) {
     let [place, change, text @ ..] = input else { return };
     let text = String::from_utf8_lossy(text).into_owned();

@@ -44,7 +44,7 @@ use crate::system::{System, SystemState};
 pub struct Member<S: Saga> {
     /// The saga.
     pub saga: S,
-    /// The partition of its instance.
+    /// The partition of the saga's instance.
     pub partition: PartitionKey,
     /// Messages from entry points, as created by [`input_of`](crate::input_of).
     pub inputs: Vec<Message>,

@@ -28,7 +28,7 @@ pub fn check<S: Saga>(name: &str, protocol: Protocol<S>, own: Vec<Property<Check
 /// Works like [`check()`], with a maximum number of states.
 ///
 /// # Panics
-/// As [`check()`], and if there are more states.
+/// Panics like [`check()`], and if the number of states exceeds the maximum.
 pub fn check_within<S: Saga>(
     max_states: usize,
     name: &str,

@@ -532,7 +532,8 @@ impl<S: Saga> System<S> {
         self.pinned.change(|pinned| pinned.extend(of_tokens));
     }
 
-    /// Releases the partition after an attempt that stored nothing. Without a document, its tokens stay for others.
+    /// Releases the partition after an attempt that stored nothing. Without a document, the tokens of the attempt
+    /// remain available to other attempts.
     fn abandon(&mut self, claimed: &HeldClaim) {
         let own = if claimed.owns_minted { claimed.minted(self.partition) } else { Vec::new() };
         self.release(claimed, own.into_iter().collect(), false);

@@ -198,7 +198,7 @@ fn combined_faults_keep_invariants() {
     check("two crashes, two lost leases, a duplicate and a timer", least(budget), vec![ends(), timer_ends()]);
 }
 
-/// A configuration that takes long.
+/// A configuration whose exploration takes long.
 mod deep {
     use super::*;
 

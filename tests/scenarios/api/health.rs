@@ -144,7 +144,7 @@ async fn health_writes_once_per_ten_seconds() {
     }
 }
 
-/// Queues like those of SQS, which do not report the age of their messages. Nothing receives from one of them.
+/// Queues like those of SQS, which do not report the age of their messages. One of the queues has no consumer.
 struct UnreceivedQueue(Arc<std::sync::Mutex<Depth>>);
 
 #[async_trait]

@@ -263,8 +263,8 @@ async fn deadline_interrupts_a_batch_of_comparisons() {
     assert!(marks.eq((1..=300).map(|n| (300 + n, n))));
 }
 
-/// Without the third record, the second one is likely a duplicate of the first one. With it, the second one is kept: it
-/// belongs to the third one, whose PubMed number differs from that of the first one.
+/// Without the third record, the second one is likely a duplicate of the first one. With the third record, the second
+/// one is kept. The second record matches the third, whose PubMed number differs from that of the first record.
 #[tokio::test]
 async fn late_mark_does_not_override_newer_file() {
     let world = World::new();

@@ -121,7 +121,7 @@ impl<'a, A: 'static> Scene<'a, A> {
         timestamp(self.world.now)
     }
 
-    /// Writes a line of the trace, if there is one.
+    /// Writes a line of the trace if tracing is enabled.
     pub fn note(&mut self, what: impl FnOnce() -> String) {
         self.world.note(what);
     }

@@ -63,12 +63,12 @@ impl Role {
         }
     }
 
-    /// Returns the index of the queue that it receives from.
+    /// Returns the index of the queue that the actor receives from.
     pub(crate) fn queue(&self) -> Option<usize> {
         if let Self::Station(_, place) = self { Some(*place) } else { None }
     }
 
-    /// Returns `true` if it is started again after a crash.
+    /// Returns `true` if the actor is started again after a crash.
     pub(crate) fn restarts(&self) -> bool {
         !matches!(self, Self::Client(_, false))
     }

@@ -184,7 +184,7 @@ impl Call {
         self.name
     }
 
-    /// Returns the name of its service. All calls of a service fail together.
+    /// Returns the name of the service that performs the call. All calls of a service fail together.
     pub(crate) fn service(self) -> &'static str {
         match self.name.split_once('.').map_or(self.name, |(port, _)| port) {
             "saga" | "session" | "outbox" | "records" | "views" | "studies" | "reading" => "database",

@@ -17,11 +17,11 @@ pub type CheckResult = Result<(), Violation>;
 /// Returns the maximum stored size of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// The number of messages that change its state, in total.
+    /// The total number of messages that change the instance's state.
     pub messages: usize,
     /// The number of expected replies and timers, in total.
     pub awaited: usize,
-    /// The number of simultaneous entries in its outbox.
+    /// The number of simultaneous entries in the instance's outbox.
     pub outbox: usize,
     /// The number of tokens granted by entry points, in total.
     pub granted: usize,

@@ -264,7 +264,7 @@ pub enum Invariant {
 }
 
 impl Invariant {
-    /// Returns its short name.
+    /// Returns the short name of the invariant.
     pub fn code(self) -> &'static str {
         match self {
             Self::OneChangePerMessage => "I1",

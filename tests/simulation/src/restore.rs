@@ -19,7 +19,7 @@ use crate::rng::Rng;
 
 /// The first wait of an operator before a command that has not succeeded for all partitions is repeated.
 pub(crate) const AGAIN: Duration = Duration::from_secs(60);
-/// The longest wait between two of its attempts.
+/// The longest wait between two attempts of the operator.
 pub(crate) const MAX_AGAIN: Duration = Duration::from_secs(3_600);
 
 const DATABASE: &str = "the database is restored alone";

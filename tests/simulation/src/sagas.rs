@@ -24,7 +24,7 @@ impl OtherSaga {
 
 /// A saga without its types.
 pub(crate) trait AnySaga: Send + Sync {
-    /// The queue of its events.
+    /// The queue of the saga's events.
     fn queue(&self) -> Queue;
     fn read(&self, content: &Content) -> Result<State, String>;
     /// Returns `true` if this is a state of this saga that may wait without a timer.

@@ -107,7 +107,7 @@ impl StaleReads {
         self.failures.get(index)
     }
 
-    /// Records a list of overdue effects. Returns an earlier one if `is_stale` is set and there is one.
+    /// Records a list of overdue effects. Returns an earlier list if `is_stale` is set and such a list exists.
     pub(crate) fn due(&mut self, call: Call, latest: Vec<Owner>, is_stale: bool) -> Vec<Owner> {
         if !self.is_read {
             return latest;

@@ -28,7 +28,7 @@ pub use crate::model::{Bounds, CheckResult};
 pub trait Workload: Clone + Send + Sync + 'static {
     /// The saga.
     type Saga: Saga;
-    /// The ports that its functions are built over.
+    /// The ports that the functions of the workload use.
     type Ports: Send + 'static;
     /// State that outlives its workers in addition to the engine's stores, such as uploaded files.
     type World: Clone + Default + Send + 'static;
@@ -73,16 +73,17 @@ pub trait Workload: Clone + Send + Sync + 'static {
         &[]
     }
 
-    /// Returns `true` if some schedules restore its stores to an earlier time.
+    /// Returns `true` if some schedules restore the stores of the workload to an earlier time.
     fn restores(&self) -> bool {
         false
     }
 
-    /// Replaces the part of its world that a restore of the database changes. Uploaded files and the true history stay.
+    /// Replaces the part of its world that a restore of the database changes. Uploaded files and the true history are
+    /// kept.
     fn restore(&self, _world: &mut Self::World, _backup: &Self::World) {}
 
-    /// Does what the runbook says after a restore, before the functions start again. Returns `false` if that has to be
-    /// repeated a minute later.
+    /// Performs the steps of the runbook after a restore, before the functions start again. Returns `false` if the
+    /// operator has to repeat these steps a minute later.
     fn after_restore(
         &self,
         _ports: Self::Ports,
@@ -92,8 +93,8 @@ pub trait Workload: Clone + Send + Sync + 'static {
         Box::pin(std::future::ready(true))
     }
 
-    /// Finds and deletes data without a reference, once everything is at rest after a restore. Returns `false` if this
-    /// has to be repeated.
+    /// Finds and deletes data without a reference, once everything is at rest after a restore. Returns `false` if the
+    /// call has to be repeated.
     fn check_stored(&self, _ports: Self::Ports, _access: Access<Self::World>) -> BoxFuture<'static, bool> {
         Box::pin(std::future::ready(true))
     }
@@ -139,7 +140,7 @@ pub trait Workload: Clone + Send + Sync + 'static {
         false
     }
 
-    /// The actions of an operator on its instances, in some schedules. A pause is always followed by a resume.
+    /// The actions that an operator performs on instances in some schedules. A pause is always followed by a resume.
     fn controls(&self) -> &'static [Control] {
         &[]
     }
@@ -240,12 +241,12 @@ impl<'a, W: Workload> Rest<'a, W> {
         self.world.documents.get(&partition).map(|stored| &stored.document)
     }
 
-    /// Returns the content of its document.
+    /// Returns the content of the partition's document.
     pub fn content(&self, partition: PartitionKey) -> Option<&'a Content> {
         self.document(partition).map(|document| &document.content)
     }
 
-    /// Returns its state.
+    /// Returns the state of the partition.
     pub fn state(&self, partition: PartitionKey) -> Option<&'a <W::Saga as Saga>::State> {
         self.world.documents.get(&partition)?.state.downcast_ref()
     }
@@ -255,7 +256,7 @@ impl<'a, W: Workload> Rest<'a, W> {
         self.world.documents.get(&partition)?.state.downcast_ref()
     }
 
-    /// Returns its view.
+    /// Returns the view of the partition.
     pub fn view(&self, partition: PartitionKey) -> Option<&'a View> {
         self.world.views.get(&partition)
     }

@@ -176,9 +176,9 @@ pub(crate) struct World {
     /// Failures: dead-lettered messages and exhausted effects.
     pub(crate) failures: FailureTables,
     pub(crate) records: BTreeMap<Key, Record>,
-    /// The operator who pauses and terminates instances, if there is one.
+    /// The operator who pauses and terminates instances; `None` in other schedules.
     pub(crate) controls: Controls,
-    /// The restore of the stores, if there is one.
+    /// The restore of the stores; `None` in other schedules.
     pub(crate) restores: Restores,
     pub(crate) processed: BTreeMap<String, Timestamp>,
     pub(crate) queues: Queues,

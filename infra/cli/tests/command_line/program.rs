@@ -78,7 +78,7 @@ impl Program {
         Run::of(child.wait_with_output().unwrap())
     }
 
-    /// Starts the program without waiting for its end. Its output goes into a file.
+    /// Starts the program without waiting for its end. The output of the program goes into a file.
     pub(crate) fn start_logging(&self, args: &[&str], log: &Path) -> Child {
         let log = std::fs::File::create(log).unwrap();
         self.command(args).stdout(Stdio::null()).stderr(log).spawn().unwrap()
@@ -149,7 +149,7 @@ impl Program {
         Run::of(command.stdin(Stdio::null()).output().unwrap())
     }
 
-    /// Runs the program at a terminal of 80 columns. Its output becomes standard output.
+    /// Runs the program at a terminal of 80 columns. The output of the program becomes standard output.
     #[cfg(target_os = "linux")]
     pub(crate) fn run_at_terminal(&self, args: &[&str]) -> Run {
         let inner = self.command(args);

@@ -15,7 +15,8 @@ use tokio::process::Command;
 /// The options of the measurement.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The folder of the functions, as `<name>/bootstrap` or `<name>`; by default where they are usually built.
+    /// The folder of the functions, as `<name>/bootstrap` or `<name>`; by default the folder into which they are
+    /// usually built.
     pub dir: Option<PathBuf>,
     /// The number of starts of each function.
     pub runs: usize,

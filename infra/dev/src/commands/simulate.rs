@@ -6,7 +6,7 @@ use system_tools::simulate;
 
 use crate::args::{Simulate, WorkloadArg};
 
-/// Runs schedules, or shows one. Returns `true` if no invariant was violated.
+/// Runs schedules, or shows a single schedule. Returns `true` if no invariant was violated.
 pub(crate) fn run(args: &Simulate) -> anyhow::Result<bool> {
     match args.workload {
         WorkloadArg::Searches => simulate::run(&Searches, &args.shared, "dev simulate"),

@@ -6,7 +6,7 @@ use dev::template::view::text;
 use dev::template::{Finding, Limits, Source, Template, check, environments};
 use serde_json::Value;
 
-/// The templates of the deployment, that of the application first.
+/// The templates of the deployment, beginning with the template of the application.
 const TEMPLATES: [&str; 4] = [
     include_str!("../../../../template.yaml"),
     include_str!("../../../../infra/templates/monitoring.yaml"),
@@ -22,7 +22,7 @@ const COSTS: &str = include_str!("../../../../docs/costs.md");
 const DEPLOY: &str = include_str!("../../../../docs/deploy.md");
 const SECRET: &str = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:mongodb-AbCdEf";
 
-/// Resolves templates as one, with these values of their parameters and the defaults of the others.
+/// Resolves several templates together, with these values of parameters and the defaults of all other parameters.
 fn template_of(texts: &[String], values: &[(&str, &str)], limits: Limits) -> Template {
     let sources: Vec<Source> = texts.iter().map(|text| Source::read(text).unwrap()).collect();
     let values = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));

@@ -29,9 +29,9 @@ const FAILURE_WAIT: Duration = Duration::from_secs(1);
 pub struct Invocation {
     /// The function.
     pub function: &'static str,
-    /// The number of its messages; `None` on schedule.
+    /// The number of messages in the event; `None` for a scheduled invocation.
     pub messages: Option<usize>,
-    /// The number of messages that stay in their queue.
+    /// The number of messages that remain in the queue.
     pub kept: usize,
     /// The error of the whole invocation.
     pub fault: Option<String>,

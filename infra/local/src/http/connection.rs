@@ -37,7 +37,7 @@ const DISCARD_BYTES: usize = 16 * 1024;
 
 /// The reason why a connection ended.
 enum End {
-    /// The client closed it or violated the protocol or its limits.
+    /// The client closed the connection, or violated the protocol or a limit of the server.
     Client(hyper::Result<()>),
     /// Another client needed its slot.
     Replaced,

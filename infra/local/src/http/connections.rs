@@ -141,8 +141,8 @@ impl Connections {
         Some(ConnectionSlot { state, number, connections: Arc::clone(self), _permit: permit })
     }
 
-    /// Asks up to `max` connections to leave, those that have kept the server waiting for the longest time. Returns
-    /// `true` if there is any.
+    /// Asks up to `max` connections to leave, beginning with those that have kept the server waiting for the longest
+    /// time. Returns `true` if there is any.
     pub(super) fn ask_to_leave(&self, max: usize, now: Instant) -> bool {
         // Held until the end, so that a connection that leaves concurrently is counted on both sides or on neither.
         let states = locked(&self.states);
@@ -194,8 +194,8 @@ mod tests {
             slots.push(slot);
         }
         let now = begun + Duration::from_secs(60);
-        // First connections without a request, although others wait longer, then those in the middle of one.
-        // Connections that have just started to read their response, or wait for it, stay.
+        // Connections without a request are first, even if others wait longer. Connections in the middle of a request
+        // follow. Connections that have just started to read their response, or wait for a response, are kept.
         for gone in [3, 2, 1] {
             assert!(connections.ask_to_leave(1, now));
             assert!(locked(&slots[gone].state.waiting).is_to_leave, "{gone}");

@@ -39,7 +39,7 @@ pub use self::page::{PageFile, page};
 pub use self::uploads::{UPLOADS, UploadsAt, uploads};
 
 /// The maximum number of connections that wait to be accepted. Linux limits it to `net.core.somaxconn`, 4,096 by
-/// default. Clients beyond it retry after a second, so a burst would delay others.
+/// default. Clients beyond this limit retry after a second, so a burst would delay other clients.
 const BACKLOG: u32 = 4_096;
 /// The delay after no connection could be accepted, for example without a free file descriptor.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);

@@ -29,7 +29,7 @@ pub struct PageFile {
     pub bytes: Cow<'static, [u8]>,
     /// `true` if the file is compressed, which every browser accepts.
     pub is_gzip: bool,
-    /// The tag of its content.
+    /// The tag of the file's content.
     pub tag: String,
 }
 

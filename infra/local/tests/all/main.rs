@@ -99,7 +99,7 @@ impl TestServer {
 async fn all(mut stream: TcpStream) -> String {
     let mut said = Vec::new();
     let read = tokio::time::timeout(BOUND, stream.read_to_end(&mut said)).await;
-    // A reset is an end as well.
+    // A connection reset also counts as the end.
     let _ = read.expect("the connection ends");
     String::from_utf8(said).unwrap()
 }

@@ -46,7 +46,7 @@ impl Source {
         Ok(Self(template))
     }
 
-    /// Returns its parameters with their defaults.
+    /// Returns the parameters of the template with their defaults.
     pub fn defaults(&self) -> impl Iterator<Item = (&str, Option<&Value>)> {
         let parameters = self.0["Parameters"].as_object().into_iter().flatten();
         parameters.map(|(name, parameter)| (name.as_str(), parameter.get("Default")))

@@ -82,7 +82,7 @@ impl<'a> Function<'a> {
         self.declaration(system)?.source.queue()
     }
 
-    /// Returns its environment. Values that only AWS knows stay references.
+    /// Returns the environment variables of the function. Values that only AWS knows stay references.
     pub fn environment(&self) -> BTreeMap<String, String> {
         let variables = self.properties["Environment"]["Variables"].as_object().into_iter().flatten();
         variables.map(|(name, value)| (name.clone(), text(value))).collect()
@@ -97,7 +97,7 @@ impl<'a> Function<'a> {
         })
     }
 
-    /// Returns its timeout in seconds; SAM's default is 3.
+    /// Returns the timeout of the function in seconds; SAM's default is 3.
     pub fn timeout(&self) -> u64 {
         number(&self.properties["Timeout"]).unwrap_or(3)
     }

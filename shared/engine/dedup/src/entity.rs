@@ -12,10 +12,10 @@
 //! - The application calls [`Entities::complete`] only after the write. A crash before the call costs one lease.
 //!
 //! # Why a message takes effect once
-//! A token leaves the ledger only after a write that contains it as a receipt. Until
-//! then, every later write keeps the receipt, because the claim reports the tokens that are still in the ledger. So a
-//! duplicate finds its token absent, or its receipt stored. Two workers at the same time have loaded the same version,
-//! and only one of their writes succeeds.
+//! A token leaves the ledger only after a write that contains it as a receipt. Until then, every later write keeps the
+//! receipt, because the claim reports the tokens that are still in the ledger. Therefore, a duplicate finds its token
+//! absent, or its receipt stored. Two workers at the same time have loaded the same version, and only one of their
+//! writes succeeds.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub struct Entities {
 pub struct Receipts {
     /// The fence of the claim under which the entity was last written.
     fence: u64,
-    /// The tokens of its messages.
+    /// The tokens of the messages that changed the entity.
     tokens: BTreeSet<Token>,
 }
 
@@ -58,7 +58,7 @@ pub enum Entry {
     Duplicate,
     /// Another worker holds the entity: deliver the message again later.
     Busy {
-        /// The end of its lease.
+        /// The end of the holder's lease.
         until: Timestamp,
     },
 }

@@ -289,8 +289,9 @@ impl<H: Handler> IdempotentConsumer<H> {
         }
     }
 
-    /// Returns a command to its queue for which the invocation has no time left. Each redelivery counts towards the receive
-    /// limit of the queue, although the command was never tried. So a command that waits for long is sent again.
+    /// Returns a command to its queue for which the invocation has no time left. Each redelivery counts towards the
+    /// receive limit of the queue, although the command was never tried. A command that waits for long is therefore
+    /// sent again.
     async fn postpone(
         &self,
         asked: &CommandMessage<H::Command>,
@@ -373,7 +374,7 @@ impl<H: Handler> IdempotentConsumer<H> {
         if let Some(filter) = &self.filter
             && let Err(error) = filter.on_resent(&asked.message, &delivery.record_id).await
         {
-            // Only if the acknowledgement fails too, the command is sent once more.
+            // The command is sent once more only if the acknowledgement fails too.
             self.warn_not_remembered(&asked.message, &error);
         }
         Ok(())

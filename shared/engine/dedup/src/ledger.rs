@@ -50,8 +50,8 @@ pub struct Claim {
     /// them.
     pub max_tokens: usize,
     /// The fence of the partition as far as the caller knows it: that of the document, or 0 without one. The claim is
-    /// granted only at this fence, and increments it. So a duplicate of the request, which may arrive much later, is
-    /// refused.
+    /// granted only at this fence, and increments it. Therefore, a duplicate of the request, which may arrive much
+    /// later, is refused.
     pub fence: u64,
     /// The fence of the partition's document; 0 without one. The granted fence is greater, even if the item expired and
     /// its fences restarted.
@@ -109,7 +109,7 @@ pub enum Admission {
     Duplicate,
     /// Another worker holds the partition.
     Busy {
-        /// The end of its lease, unless it is released earlier.
+        /// The end of the lease, unless the worker releases the partition earlier.
         until: Timestamp,
     },
     /// The partition's fence is not that of the claim, or its item lasts longer than the caller knows. The caller may
@@ -117,7 +117,7 @@ pub enum Admission {
     Moved {
         /// The partition's fence.
         fence: u64,
-        /// The expiry of its item.
+        /// The expiry of the partition's item.
         expires_at: Timestamp,
     },
 }
@@ -157,11 +157,11 @@ pub struct Release {
     pub partition: PartitionKey,
     /// The attempt that holds the partition.
     pub attempt: AttemptId,
-    /// The fence of its claim.
+    /// The fence of the attempt's claim.
     pub fence: u64,
     /// Tokens of processed messages, and garbage.
     pub remove: BTreeSet<Token>,
-    /// `true` if the partition has ended, which removes its remaining tokens too.
+    /// `true` if the partition has ended. The release then removes the remaining tokens too.
     pub ended: bool,
     /// The time until which the document waits for a message, if the attempt has stored it. With `None` the item keeps
     /// its lifetime.
@@ -332,7 +332,8 @@ impl Item {
         }
         let mut item = stored.unwrap_or_else(|| Self::new(claim.now));
         match item.holder {
-            // A repeated claim of the holder means that it lost the first answer. Its fence has to be the current one.
+            // A repeated claim of the holder means that it lost the first answer. The fence of the repeated claim has
+            // to be the current fence.
             Some((holder, until))
                 if until > claim.now && holder != claim.attempt && Some(holder) != claim.supersedes =>
             {

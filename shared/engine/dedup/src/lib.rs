@@ -69,14 +69,14 @@
 //!   document after the other worker stored it, so that the version fits, but the other worker treats its new tokens as
 //!   garbage.
 //! - **Its tokens are worthless.** Tokens are minted with the claim, but a reply that carries one is requested only
-//!   from the document's outbox, and the document was not stored. So no message will ever present them.
+//!   from the document's outbox, and the document was not stored. Therefore, no message will ever present them.
 //! - **It releases nothing.** The fence grows with each claim, and a release is conditional on it.
 //!
 //! # Why a request takes effect once
 //!
 //! A client of a store repeats a request whose answer is late, and both requests may arrive, the second one much later.
-//! A claim contains the fence at which it is granted, and increments it; a release contains the fence of its claim. So
-//! the second request finds another fence and changes nothing.
+//! A claim contains the fence at which it is granted, and increments it; a release contains the fence of its claim.
+//! Therefore, the second request finds another fence and changes nothing.
 //!
 //! # Why no token is removed that is still needed
 //!

@@ -147,7 +147,7 @@ impl Token {
         self.is_from_attempt() && self.0.split(':').nth(2) == Some(&attempt.to_string())
     }
 
-    /// Returns `true` if it can be a token of this partition.
+    /// Returns `true` if the token can belong to this partition.
     pub fn is_for(&self, partition: PartitionKey) -> bool {
         self.0.split(':').nth(1) == Some(&Self::partition_tag(partition))
     }

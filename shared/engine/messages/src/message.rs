@@ -35,7 +35,7 @@ pub struct Message {
     pub partition: PartitionKey,
     /// The message whose handling caused this one.
     pub causation_id: Option<MessageId>,
-    /// The permission to process it, if its consumer requires one.
+    /// The permission to process the message, if the consumer requires one.
     pub token: Option<Token>,
     /// The token that a reply must carry. Exactly one reply is admitted.
     pub reply_token: Option<Token>,
@@ -56,7 +56,7 @@ pub struct Body {
     pub system: String,
     /// The message's name, such as `Paid`.
     pub name: String,
-    /// The version of its data, from 1.
+    /// The version of the message's data, from 1.
     pub version: u16,
     /// The data of the message.
     pub data: Json,
@@ -143,7 +143,7 @@ impl Message {
         self.reply_to.as_ref().map_or(self.partition, |address| address.partition)
     }
 
-    /// Returns the trace context of the messages that its handling causes.
+    /// Returns the trace context of the messages that a handler of this message sends.
     pub fn traceparent_of_effects(&self) -> Traceparent {
         match self.traceparent.as_deref().and_then(Traceparent::parse) {
             Some(parent) => parent.then(self.id),
@@ -154,7 +154,7 @@ impl Message {
     /// Encodes the message as the body of a queue's message.
     ///
     /// # Errors
-    /// Returns an error if it cannot be represented, or exceeds [`MAX_BODY_BYTES`].
+    /// Returns an error if the message cannot be represented, or exceeds [`MAX_BODY_BYTES`].
     pub fn encode(&self) -> Result<String, EncodeError> {
         let Body { system, name, version, data } = &self.body;
         let wire = Wire {
@@ -180,7 +180,7 @@ impl Message {
     /// Decodes the envelope of a queue's message; its content stays unparsed.
     ///
     /// # Errors
-    /// Returns an error if it is malformed; retrying does not help.
+    /// Returns an error if the text is malformed; a retry does not help.
     pub fn decode(text: &str) -> Result<Self, DecodeError> {
         if text.len() > MAX_BODY_BYTES {
             return Err(DecodeError::TooLarge(text.len()));

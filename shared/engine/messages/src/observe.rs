@@ -28,7 +28,7 @@ pub struct DecisionRecord<V = Verdict> {
     /// The partition; none if the message names none.
     #[serde(rename = "search_id")]
     pub partition: Option<PartitionKey>,
-    /// The message; none if it could not be read.
+    /// The id of the message; `None` if the message could not be read.
     pub message_id: Option<MessageId>,
     /// The message's name, such as `Paid`; empty if it could not be read.
     pub message: String,
@@ -264,7 +264,7 @@ pub enum RecordedVerdict {
 }
 
 impl RecordedVerdict {
-    /// Returns the verdict, if this version knows it.
+    /// Returns the verdict if this version knows it.
     pub fn known(&self) -> Option<Verdict> {
         match self {
             Self::Known(verdict) => Some(*verdict),

@@ -25,7 +25,7 @@ impl PanicError {
     }
 }
 
-/// Runs `work`. Data that it changed before a panic must not be used any more.
+/// Runs `work`. After a panic, the caller must not use data that `work` has changed.
 ///
 /// # Errors
 /// Returns an error if it panics, with the panic's message.

@@ -34,7 +34,7 @@ pub trait Payload: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Se
     /// Upgrades data from version `from` to version `from + 1`.
     ///
     /// # Errors
-    /// Returns an error if that version is not supported any more, with the reason.
+    /// Returns an error if that version is no longer supported, with the reason.
     fn upcast(name: &str, from: u16, _data: Value) -> Result<Value, String> {
         Err(format!("version {from} of {name} is not supported"))
     }
@@ -42,7 +42,7 @@ pub trait Payload: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Se
     /// Serializes the message.
     ///
     /// # Errors
-    /// Returns an error if it cannot be represented in JSON.
+    /// Returns an error if the message cannot be represented in JSON.
     fn body(&self) -> Result<Body, EncodeError> {
         let tagged: TaggedData = serde_json::from_str(&serde_json::to_string(self)?)?;
         let data = tagged.data;
@@ -85,7 +85,7 @@ pub enum ReadError {
     /// A newer version of the program knows it, and its reader does not wait for the upgrade.
     #[error("{0}, and this handler does not wait for an upgrade")]
     TooLate(String),
-    /// The data does not match its name and version.
+    /// The data does not match the name and version of the message.
     #[error("the data of {name} is malformed: {why}")]
     Data {
         /// The message.

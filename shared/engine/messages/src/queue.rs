@@ -107,7 +107,7 @@ pub struct Outgoing {
     pub queue: Queue,
     /// The encoded message.
     pub body: String,
-    /// The delay before its delivery.
+    /// The delay before the queue delivers the message.
     pub delay: Duration,
 }
 
@@ -239,7 +239,7 @@ pub trait InspectQueues: Send + Sync {
 /// The presence of a message in a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Presence {
-    /// The queue does not hold it: it was acknowledged, or dead-lettered.
+    /// The queue does not contain the message: a consumer acknowledged it, or the queue dead-lettered it.
     Absent,
     /// A worker has received it at least once, and has not acknowledged it.
     Received,

@@ -15,7 +15,7 @@ impl Queue {
         Self(Cow::Borrowed(name))
     }
 
-    /// Returns its name.
+    /// Returns the name of the queue.
     pub fn name(&self) -> &str {
         &self.0
     }

@@ -10,7 +10,7 @@ pub enum StoreError {
     /// The call failed, or its outcome is unknown. A retry may succeed.
     #[error("{doing} failed")]
     Unavailable {
-        /// The operation and its object.
+        /// The operation and the object that it accesses.
         doing: String,
         /// The cause.
         #[source]
@@ -19,7 +19,7 @@ pub enum StoreError {
     /// Stored data cannot be parsed, or the request can never succeed. Retrying does not help.
     #[error("{doing} cannot succeed")]
     Unusable {
-        /// The operation and its object.
+        /// The operation and the object that it accesses.
         doing: String,
         /// The cause.
         #[source]

@@ -16,7 +16,7 @@ use serde::de::Error as _;
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The key of the data, and that of the nonces. On AWS the program decrypts them with KMS when it starts.
+/// The key of the data, and the key of the nonces. On AWS the program decrypts them with KMS when it starts.
 static KEYS: LazyLock<Option<(LessSafeKey, hmac::Key)>> = LazyLock::new(|| {
     let data = UnboundKey::new(&AES_256_GCM, &[7; 32]).ok()?;
     Some((LessSafeKey::new(data), hmac::Key::new(hmac::HMAC_SHA256, &[8; 32])))

@@ -126,7 +126,8 @@ impl DispatchOutbox {
             }
             SessionStatus::Nothing => match next_check(look) {
                 Some((delay, next)) => {
-                    // The time stays that of the session, whose age decides what an absent record means.
+                    // The message keeps the time of the session, because the age of the session determines the meaning
+                    // of an absent record.
                     let (system, partition) = (&message.body.system, message.partition);
                     let control = control_message(system, partition, &next, message.time);
                     send_one(self.dispatcher.send.as_ref(), &control, CONTROL, delay).await?;

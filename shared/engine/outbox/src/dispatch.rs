@@ -266,8 +266,8 @@ impl Dispatcher {
         last_start: Option<Timestamp>,
     ) -> (SweepOutcome, Option<StoreError>) {
         let (mut swept, mut failure) = (SweepOutcome::default(), None);
-        // Records that could not be claimed stay due, and those of another worker are due in an index that lags behind.
-        // The sweep looks past them for other due records.
+        // Records that could not be claimed remain due. An index that lags behind also lists records that another
+        // worker has claimed. The sweep looks past them for other due records.
         let mut passed: BTreeSet<Owner> = BTreeSet::new();
         while !self.reporter.host.is_past(last_start) {
             match self.sweep_some(store, &passed, deadline).await {

@@ -14,7 +14,7 @@ pub const MAX_ERROR_CHARS: usize = 2_000;
 /// A stored effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// The id of the message it sends, or of the effect.
+    /// The id of the message that the effect sends, or of the effect itself.
     pub id: MessageId,
     /// The kind of effect.
     pub kind: Kind,
@@ -44,7 +44,7 @@ pub struct Entry {
 pub enum Kind {
     /// A message to this queue.
     Message(Queue),
-    /// A view for readers. Stored under its original name.
+    /// A view for readers, which is stored under its original name.
     #[serde(rename = "job")]
     View,
     /// A record of an instance.
@@ -124,8 +124,8 @@ impl Entry {
         self.ready_at().is_some_and(|ready| ready <= now)
     }
 
-    /// Returns `true` if the entry is due, claimed or not. For a worker that holds the partition and takes the effects
-    /// over that a crashed worker left.
+    /// Returns `true` if the entry is due, claimed or not. A worker calls this function if it holds the partition and
+    /// takes over the effects of a crashed worker.
     pub fn is_due(&self, now: Timestamp) -> bool {
         !self.poisoned && self.due_at.max(self.next_attempt_at) <= now
     }

@@ -10,8 +10,8 @@ use crate::entry::{Entry, MAX_ERROR_CHARS};
 /// The settings of the outbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// The time after its first failure at which an entry that fails again is exhausted. With zero, the first failure
-    /// exhausts it.
+    /// The time after its first failure at which an entry that fails again is exhausted. If this time is zero, the
+    /// first failure exhausts the entry.
     pub give_up_after: SignedDuration,
     /// The maximum delay between two attempts.
     pub max_delay: SignedDuration,
@@ -43,8 +43,8 @@ impl Default for Policy {
     }
 }
 
-/// The result of one attempt at one entry, or a takeover. It is applied only while the entry has the claim that the
-/// attempt held.
+/// The result of one attempt at one entry, or a takeover. The settlement is applied only while the entry has the claim
+/// that the attempt held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settlement {
     /// The entry.
@@ -112,8 +112,8 @@ impl Policy {
         Settlement { id: entry.id, claim: entry.claimed_until, keep }
     }
 
-    /// The budget is a time and not a number of attempts: an outage may take hours, and an entry that waits for its end
-    /// is not at fault.
+    /// The budget is a time and not a number of attempts: an outage may take hours, and does not indicate a faulty
+    /// entry.
     fn failed(&self, entry: &Entry, failure: &Failure, now: Timestamp, random: f64) -> Entry {
         let attempts = entry.attempts.saturating_add(1);
         let due_at = if attempts == 1 { now } else { entry.due_at };

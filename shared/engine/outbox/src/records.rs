@@ -1,8 +1,8 @@
 //! An application's own data, for code that serves requests: read while a session is open, written with its commit.
 //!
 //! The reads of a session are checked when it commits: if another session has changed one of the records in between,
-//! the commit is refused. So the decision of a request holds for the data that it has read, without locks that an
-//! abandoned request could leave.
+//! the commit is refused. Therefore, the decision of a request holds for the data that it has read, without locks that
+//! an abandoned request could leave.
 
 use async_trait::async_trait;
 use messages::StoreError;
@@ -62,8 +62,8 @@ pub struct OwnedRecord {
     pub body: Value,
 }
 
-/// The maximum length of a record's key in bytes. With it, the key of an item on DynamoDB stays within its 2,048 bytes
-/// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html>).
+/// The maximum length of a record's key in bytes. With this limit, the key of an item on DynamoDB stays within 2,048
+/// bytes (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html>).
 pub const MAX_KEY_BYTES: usize = 1_024;
 
 /// Returns the reason why some store cannot hold a record; `None` if all stores can. A transition has no store that could

@@ -27,7 +27,7 @@ pub const CONTROL: Queue = Queue::named("control");
 
 /// The name of control messages.
 pub(crate) const SETTLE_SESSION: &str = "SettleSession";
-/// The version of their data.
+/// The version of the record's data.
 pub(crate) const SETTLE_SESSION_VERSION: u16 = 1;
 
 /// The content of a control message: settle this session.
@@ -74,7 +74,7 @@ pub struct SessionRecord {
     pub id: SessionId,
     /// The messages of the session.
     pub entries: Vec<Entry>,
-    /// Views of sagas that are about to begin. A view that is stored already stays unchanged.
+    /// Views of sagas that are about to begin. An existing view is not changed.
     pub views: Vec<View>,
     /// Records that the session has read and that must be unchanged.
     pub reads: Vec<RecordRead>,
@@ -165,7 +165,7 @@ pub trait SettleSessions: Send + Sync {
 pub struct Ports {
     /// Stores sessions.
     pub sessions: Arc<dyn CommitSession>,
-    /// Reads and settles their entries.
+    /// Reads and settles the entries of sessions.
     pub outbox: Arc<dyn SweepOutbox>,
     /// Reads an application's own records.
     pub records: Arc<dyn ReadRecords>,
@@ -259,7 +259,7 @@ impl<'a> Session<'a> {
     /// messages needs no control message. Returns the messages.
     ///
     /// A commit that failed may be repeated until the session is abandoned. If the failed call was stored after all,
-    /// the repetition changes nothing. So nothing can be added to a session after its first commit.
+    /// the repetition changes nothing. Therefore, nothing can be added to a session after its first commit.
     ///
     /// # Errors
     /// Returns an error if the control message cannot be sent, the store is unavailable, or the session was refused. If
@@ -299,7 +299,7 @@ impl<'a> Session<'a> {
         Ok(self.staged.clone())
     }
 
-    /// Checks that nothing was added since the first commit. The store would not store it.
+    /// Checks that nothing was added since the first commit. The store would not store such an addition.
     ///
     /// # Errors
     /// Returns [`CommitError::Extended`] if something was added.

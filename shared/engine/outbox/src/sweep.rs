@@ -85,7 +85,7 @@ pub trait SweepOutbox: Send + Sync {
     /// Applies an action to an unreadable entry. Does nothing if the entry no longer exists.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable, or the location does not belong to it.
+    /// Returns an error if the store is unavailable, or the location does not belong to this outbox.
     async fn resolve_unreadable(&self, place: &str, treatment: &UnreadableAction) -> Result<(), StoreError>;
 }
 
@@ -94,9 +94,10 @@ pub trait SweepOutbox: Send + Sync {
 pub struct OutboxRecord {
     /// The id of the record in a format of the store. The next page begins after it.
     pub id: String,
-    /// The record; `None` if its id cannot be read. Then its entries cannot be read either.
+    /// The owner of the outbox; `None` if the id of the record cannot be read. In this case, the entries of the record
+    /// cannot be read either.
     pub owner: Option<Owner>,
-    /// All of its entries.
+    /// All entries of the record.
     pub entries: Vec<EntryResult>,
 }
 

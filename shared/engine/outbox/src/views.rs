@@ -21,10 +21,10 @@ const MAX_EXAMINED: usize = 5_000;
 pub struct View {
     /// The saga's partition.
     pub partition: PartitionKey,
-    /// The version of the document that it is computed from; 0 before there is one. A write whose revision is not
+    /// The version of the document that the view is computed from; 0 without a document. A write whose revision is not
     /// larger than the stored one changes nothing, so writes may be repeated and reordered.
     pub revision: u64,
-    /// `true` if nothing will change any more.
+    /// `true` if the view will not change any more.
     pub ended: bool,
     /// The list that the view belongs to, such as that of a customer. The list's readers are notified of changes.
     pub list: Uuid,
@@ -39,7 +39,7 @@ pub struct View {
     pub body: Value,
 }
 
-/// The maximum number of further lists of a view. Each of them is one more write of the store.
+/// The maximum number of further lists of a view. Each further list costs one more write of the store.
 pub const MAX_FURTHER_LISTS: usize = 16;
 
 /// The field of a payload that contains everything except the body.
@@ -121,8 +121,8 @@ impl View {
         Ok(Self { partition, revision, ended, list, also_in, created_at, body: value })
     }
 
-    /// Returns the tombstone of a removed saga, which belonged to this list. It is in no list, and no later write of a
-    /// view replaces it.
+    /// Returns the tombstone of a removed saga, which belonged to this list. The view is in no list, and no later write
+    /// of a view replaces it.
     pub fn removed(partition: PartitionKey, from: Uuid) -> Self {
         let revision = i64::MAX.unsigned_abs();
         Self { revision, list: Uuid::max(), ..Self::new(partition, json!({ REMOVED_FROM: from }), true) }
@@ -145,12 +145,12 @@ impl View {
         self.list == list || self.also_in.contains(&list)
     }
 
-    /// Returns the further lists, without its own.
+    /// Returns the further lists of the view, without its own list.
     pub fn further_lists(&self) -> impl Iterator<Item = Uuid> {
         self.also_in.iter().copied().filter(|list| *list != self.list)
     }
 
-    /// Returns its position in its lists.
+    /// Returns the position of the view in its lists.
     pub fn place(&self) -> Cursor {
         Cursor { created_at: self.created_at, partition: self.partition }
     }

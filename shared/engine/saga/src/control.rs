@@ -133,7 +133,7 @@ fn is_timer(entry: &Entry) -> bool {
     entry.is_message() && Message::decode(&entry.payload).is_ok_and(|message| message.timer.is_some())
 }
 
-/// Returns the last view that the saga has shown, written or not; `None` if there is none or it was removed.
+/// Returns the last view that the saga has shown, written or not; `None` if the view does not exist or was removed.
 fn last_shown(document: &Document, written: Option<View>) -> Option<View> {
     let staged = document.outbox.iter().filter(|entry| entry.kind == Kind::View);
     let staged = staged.filter_map(|entry| View::from_payload(&entry.payload, |_| None).ok());

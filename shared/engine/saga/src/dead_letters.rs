@@ -28,7 +28,7 @@ const REPORTED: &str = "the saga was informed that the command failed";
 pub trait ReportDeadLetters: Send + Sync + 'static {
     /// The commands.
     type Command: Payload;
-    /// The events of the saga that requests them.
+    /// The events of the saga that requests the commands.
     type Event: Payload;
 
     /// Returns the event for a command that was requested with [`Advance::ask`](crate::Advance::ask). Other commands

@@ -15,7 +15,7 @@ use crate::requester::Requester;
 pub enum Decision<S> {
     /// Changes the state. The effects are stored with it in one write.
     Advance(Advance<S>),
-    /// Changes nothing. Not an error: duplicates and late messages are expected.
+    /// Changes nothing. This decision is not an error: duplicates and late messages are expected.
     Ignore {
         /// The reason, for the decision log.
         why: String,
@@ -179,7 +179,7 @@ impl<S> Advance<S> {
         self.schedule(timer, due_at, &event(due_at))
     }
 
-    /// Cancels a timer if it is running.
+    /// Cancels a timer if the timer is running.
     #[must_use]
     pub fn cancel(mut self, timer: &str) -> Self {
         self.effects.push(Effect::Cancel { timer: timer.to_owned() });

@@ -35,15 +35,16 @@ pub struct Place {
 /// Stores history for the configured retention.
 #[async_trait]
 pub trait KeepHistory: Send + Sync {
-    /// Adds observations in one call. They come from one process, in the order in which it made them.
+    /// Adds observations in one call. The observations come from one process, in the order in which the process made
+    /// them.
     ///
     /// # Errors
     /// Returns an error if it is not known whether all of them are stored.
     async fn append(&self, observations: &[DecisionRecord]) -> Result<(), StoreError>;
 
     /// Returns up to `limit` observations about the messages of a partition, or about those without one, in order,
-    /// after a cursor. They may come from any version. Observations that are added later follow the earlier ones,
-    /// unless they were made earlier.
+    /// after a cursor. The observations may come from any version. Observations that are added later follow the earlier
+    /// ones, unless they were made earlier.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable or holds a value that is not an observation. A retry helps only in
@@ -58,7 +59,7 @@ pub trait KeepHistory: Send + Sync {
     /// Removes all stored observations about the messages of a partition. Idempotent.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable. Some observations may be left.
+    /// Returns an error if the store is unavailable. Some observations may remain.
     async fn remove(&self, partition: PartitionKey) -> Result<(), StoreError>;
 }
 

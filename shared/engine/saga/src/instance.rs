@@ -20,11 +20,10 @@ use uuid::Uuid;
 use crate::decision::{Advance, Effect};
 use crate::state_machine::Saga;
 
-/// The queue of events. In a system with several sagas, that of one of them; see [`Instance::with_id`].
+/// The queue of events. In a system with several sagas, this queue belongs to one of them; see [`Instance::with_id`].
 pub const SAGA: Queue = Queue::named("saga");
 
-/// An instance of a saga. Its partition differs from those of the instances of other sagas, even if their ids are
-/// equal.
+/// An instance of a saga. Instances of different sagas have different partitions, even if their ids are equal.
 pub struct Instance<S> {
     partition: PartitionKey,
     saga: PhantomData<fn() -> S>,
@@ -49,7 +48,7 @@ impl<S: Saga> Instance<S> {
         Self { partition, saga: PhantomData }
     }
 
-    /// Returns its partition.
+    /// Returns the partition of the instance.
     pub fn partition(&self) -> PartitionKey {
         self.partition
     }

@@ -51,7 +51,7 @@ pub(crate) const FORGOTTEN: &str = "the partition has forgotten whether this mes
 /// The replies that a partition admits after a restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdmittedReplies {
-    /// The replies that its document expects.
+    /// The replies that the instance's document expects.
     Expected,
     /// No reply, because the data that a reply reports may be lost.
     None,
@@ -74,7 +74,7 @@ enum EntryEvent {
     Used,
     /// The message may have been used.
     MayBeUsed,
-    /// The message was not used. Its token may have to be granted again.
+    /// The message was not used. The token of the message may have to be granted again.
     Open(Token),
 }
 
@@ -148,7 +148,8 @@ impl Operator {
         match self.entry_event(message, document.as_ref()).await? {
             EntryEvent::Used => {}
             EntryEvent::MayBeUsed => return Ok(Readmission::Forgotten),
-            // If the ledger item exists without the token, the token was used. Such an item is left unchanged.
+            // If the ledger item exists without the token, the token was used. The operator does not change such an
+            // item.
             EntryEvent::Open(token) => {
                 self.partitions.tokens.begin(partition, &[token], self.host.now()).await?;
             }
@@ -188,9 +189,9 @@ impl Operator {
 
     /// Removes the tokens of attempts from the ledger item of a partition without a document.
     ///
-    /// Until an attempt stores a document, it has handed out none of its tokens. So each of them is unused, or belongs
-    /// to a message of a document that the restore has removed. Such a message would be admitted, and an attempt without
-    /// capacity for new tokens would hand out its token again.
+    /// Until an attempt stores a document, it has handed out none of its tokens. Each of these tokens is therefore
+    /// unused, or belongs to a message of a document that the restore has removed. Such a message would be admitted,
+    /// and an attempt without capacity for new tokens would hand out its token again.
     async fn remove_attempt_tokens(&self, partition: PartitionKey) -> Result<Readmission, StoreError> {
         let attempt = AttemptId::from_uuid(self.host.random_id());
         let claim = self.new_claim(partition, attempt, None, Vec::new());
@@ -358,7 +359,7 @@ impl Operator {
     ///
     /// The tokens are those that the document expects. They are granted only if no other attempt has claimed the
     /// partition since the document was written, or if the ledger has forgotten the partition. Otherwise the instance
-    /// may have ended in between. A request that arrives late, or whose answer is lost, would leave the tokens to the
+    /// may have ended in between. A request that arrives late, or whose answer is lost, would leave the tokens with the
     /// ended instance.
     pub(crate) async fn claim(
         &self,
@@ -399,7 +400,8 @@ impl Operator {
         }
     }
 
-    /// Claims a held partition again, and grants these tokens. Returns `None` if another worker has claimed it since.
+    /// Claims a held partition again, and grants these tokens. Returns `None` if another worker has claimed the
+    /// partition since then.
     async fn claim_again(
         &self,
         held: HeldPartition,

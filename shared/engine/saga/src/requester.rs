@@ -27,7 +27,7 @@ impl<E: Payload> Requester<E> {
         (*queue == E::QUEUE).then_some(Self { partition, token, events: PhantomData })
     }
 
-    /// Returns its partition.
+    /// Returns the partition of the requester.
     pub fn partition(&self) -> PartitionKey {
         self.partition
     }

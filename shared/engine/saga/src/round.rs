@@ -361,7 +361,8 @@ impl<S: Saga> Runner<S> {
         ended: &mut [Option<AttemptOutcome>],
     ) -> Vec<PlannedAttempt<'a, S>> {
         let mut writes = Vec::new();
-        // For each attempt: whether it has a write, or why its state cannot be serialized.
+        // The result for each attempt: `true` if the attempt has a write, or the reason why its state cannot be
+        // serialized.
         let waiting: Vec<Result<bool, String>> = planned
             .iter_mut()
             .map(|planned| {
@@ -612,7 +613,7 @@ impl<S: Saga> PlannedAttempt<'_, S> {
     }
 }
 
-/// Serializes the state of a write, if there is one.
+/// Serializes the state if the attempt has a write.
 fn close<S: Serialize>(write: Option<Persist<S>>) -> Result<Option<Persist>, String> {
     let closed = contain(|| write.map(Persist::close).transpose());
     closed

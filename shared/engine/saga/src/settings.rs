@@ -45,8 +45,9 @@ impl Default for Settings {
             conflict_delays: [100, 200, 500].map(Duration::from_millis).to_vec(),
             busy_tries: 5,
             busy_wait: Duration::from_millis(50),
-            // After a worker has died, its lease expires within the fifth delay. A partition stays busy for longer only
-            // if no worker can release it, for example for lack of a permission; then the receive count has to last.
+            // After a worker has died, its lease expires within the fifth delay. A partition remains busy for longer
+            // only if no worker can release it, for example because a permission is missing. In this case, the receive
+            // count has to suffice.
             busy_visibility: Backoff { first: Duration::from_secs(1), max: Backoff::FAILURE.max },
             failure_visibility: Backoff::FAILURE,
             max_tokens: 200,

@@ -52,7 +52,7 @@ impl Service {
 pub struct MissingSetting {
     /// The environment variable.
     pub setting: Cow<'static, str>,
-    /// A description of its value.
+    /// A description of the setting's value.
     pub what: &'static str,
 }
 
@@ -100,7 +100,7 @@ pub struct Function<P: 'static> {
     pub sends: &'static [Queue],
     /// The dead-letter queues that it drains on a schedule, because they have no consumer; see [`crate::failures`].
     pub drains: &'static [Queue],
-    /// Builds the consumer of its queue.
+    /// Builds the consumer of the function's queue.
     pub build: Option<Build<P>>,
 }
 
@@ -121,7 +121,8 @@ impl<P> Function<P> {
         self.dispatches_outbox() || !self.drains.is_empty()
     }
 
-    /// Returns `true` if the function sends what others left in the outboxes: it is behind the queue of control messages.
+    /// Returns `true` if the function consumes the control queue, and therefore sends the entries that other functions
+    /// left in the outboxes.
     pub fn dispatches_outbox(&self) -> bool {
         self.source.queue() == Some(&CONTROL)
     }
@@ -150,7 +151,7 @@ impl<P> System<P> {
         self.functions.iter().copied().find(|function| function.source.queue() == Some(queue))
     }
 
-    /// Returns the name of the function that consumes each queue, where there is one.
+    /// Returns the name of the function that consumes each queue; queues without a consumer are omitted.
     pub fn behind_queues(&self) -> BTreeMap<Queue, &'static str> {
         let named = self
             .functions

@@ -15,13 +15,13 @@ use serde_json::Value;
 /// effect.
 #[async_trait]
 pub trait Activity: Send + Sync + 'static {
-    /// The system of its messages.
+    /// The system that the messages of the activity belong to.
     const SYSTEM: &'static str;
     /// The name of the command to perform it, such as `ReserveFlight`.
     const PERFORM: &'static str;
     /// The name of the command to undo it, such as `ReleaseFlight`.
     const UNDO: &'static str;
-    /// The version of its input, from 1.
+    /// The version of the activity's input, from 1.
     const VERSION: u16 = 1;
     /// The input of the activity.
     type Input: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Send + Sync + 'static;
@@ -44,7 +44,7 @@ pub trait Activity: Send + Sync + 'static {
     /// Upgrades an input from version `from` to version `from + 1`.
     ///
     /// # Errors
-    /// Returns the reason if that version is not supported any more.
+    /// Returns the reason if that version is no longer supported.
     fn upcast(from: u16, _input: Value) -> Result<Value, String> {
         Err(format!("version {from} of the input is not supported"))
     }

@@ -96,7 +96,7 @@ pub use worker::Worker;
 pub trait StepSaga: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Send + Sync + 'static {
     /// The name of the saga.
     const NAME: &'static str;
-    /// The system of its messages.
+    /// The system that the messages of the saga belong to.
     const SYSTEM: &'static str;
     /// The version of the input and of the list, from 1. A run follows the list of the version with which it started,
     /// to its end. A new step is [`Steps::since`] the new version, and a removed one [`Steps::until`] it.
@@ -108,7 +108,7 @@ pub trait StepSaga: Serialize + DeserializeOwned + Clone + Debug + PartialEq + S
     /// Upgrades an input from version `from` to version `from + 1`.
     ///
     /// # Errors
-    /// Returns the reason if that version is not supported any more.
+    /// Returns the reason if that version is no longer supported.
     fn upcast(from: u16, _input: Value) -> Result<Value, String> {
         Err(format!("version {from} of the input is not supported"))
     }

@@ -41,7 +41,7 @@ pub enum InDoubt {
 pub struct RetryPolicy {
     /// The maximum number of attempts. After the last one the run stops, and the step is in doubt ([`InDoubt`]).
     pub max_attempts: u32,
-    /// The delay before the second attempt. It doubles with each further one.
+    /// The delay before the second attempt. The delay doubles with each further retry.
     pub initial_interval: SignedDuration,
     /// The maximum delay, unless the other system asks for more.
     pub max_interval: SignedDuration,
@@ -223,8 +223,8 @@ impl<I> Steps<I> {
         self.each(|node| node.has_undo = false)
     }
 
-    /// Declares that [`crate::StepSaga::start`] performs the steps in its transaction. They are never requested, only
-    /// undone.
+    /// Declares that [`crate::StepSaga::start`] performs the steps in its transaction. The saga never requests these
+    /// steps, but can undo them.
     #[must_use]
     pub fn performed_at_start(self) -> Self {
         self.each(|node| node.performed_at_start = true)

@@ -108,7 +108,7 @@ pub enum StepState {
     Skipped,
     /// The step is completed.
     Completed {
-        /// The output of its activity.
+        /// The output of the step's activity.
         output: Value,
     },
     /// The other system refused it, so it had no effect.
@@ -118,7 +118,7 @@ pub enum StepState {
     },
     /// The activity was asked to undo the step.
     Undoing {
-        /// `true` if it is unknown whether there is anything to undo.
+        /// `true` if it is unknown whether the step has an effect to undo.
         in_doubt: bool,
     },
     /// The step was undone.

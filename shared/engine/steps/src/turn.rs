@@ -275,7 +275,7 @@ impl<'a, I: StepSaga> Turn<'a, I> {
         }
     }
 
-    /// Requests each step whose turn has come.
+    /// Requests each step whose predecessors are completed.
     fn go_on(&mut self) {
         let mut settled = Vec::with_capacity(self.steps.nodes.len());
         for node in &self.steps.nodes {

@@ -47,7 +47,7 @@ pub(crate) struct Comparison {
     pub(crate) one_is_unplaced: bool,
     /// Both have the same range of pages.
     pub(crate) same_range: bool,
-    /// The page is that of a Cochrane review, which is the same in each version.
+    /// The page belongs to a Cochrane review, whose page is the same in each version.
     pub(crate) has_versions: bool,
     /// Only one title names its work a protocol or a summary.
     pub(crate) other_label: bool,
@@ -134,7 +134,7 @@ impl Comparison {
         self.near || self.translated || (self.titles.similarity() >= 0.6 && !self.has_companion_titles())
     }
 
-    /// Returns `true` if the titles are nearly equal, but those of companion works.
+    /// Returns `true` if the titles are nearly equal, but belong to companion works.
     pub(crate) fn has_companion_titles(&self) -> bool {
         self.titles.similarity() >= 0.9 && !self.near
     }

@@ -37,7 +37,7 @@ pub(crate) fn first_page(pages: &str) -> String {
     format!("{letters}{}", without_zeros(number))
 }
 
-/// The complete last page: that of `221-8` is 228.
+/// The complete last page: for `221-8`, it is 228.
 pub(crate) fn last_page(pages: &str) -> String {
     let folded = fold(pages).replace(|c| matches!(c, '\u{2010}'..='\u{2015}'), "-");
     let Some((before, after)) = folded.split_once('-') else { return String::new() };

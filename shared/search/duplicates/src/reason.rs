@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
-    /// The records are similar, but there is evidence against a match, or too little for one. Such records are not
-    /// grouped.
+    /// The records are similar, but some evidence contradicts a match, or the evidence is insufficient. Such records
+    /// are not grouped.
     Possible,
     /// About one in several hundred such matches is wrong.
     Likely,

@@ -158,8 +158,8 @@ fn title_words(folded: &str) -> Vec<String> {
     significant
 }
 
-/// The part of a title that may be a label: `Title of the article: Correction`, `Title of the article. Reply`, `Title of
-/// the article REPLY`. Empty if there is none.
+/// The part of a title that may be a label: `Title of the article: Correction`, `Title of the article. Reply`,
+/// `Title of the article REPLY`. The text is empty if the title has none.
 fn last_part(title: &str) -> &str {
     /// The maximum length of a label with its separator, in characters.
     const MAX_LAST: usize = 60;

@@ -30,7 +30,7 @@ pub enum ContentsError {
     /// The file is rejected; a retry would fail again.
     #[error(transparent)]
     Refused(#[from] archives::Error),
-    /// The object does not exist any more.
+    /// The object no longer exists.
     #[error("the uploaded file is gone")]
     Gone,
 }
@@ -206,8 +206,7 @@ pub enum PartBytes {
 }
 
 impl PartBytes {
-    /// Opens a file that was read before, or a part of it, at byte `from`; returns `None` if the file does not exist
-    /// any more.
+    /// Opens a file that was read before, or a part of it, at byte `from`; returns `None` if the file no longer exists.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable or the file has been replaced.

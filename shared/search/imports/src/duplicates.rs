@@ -83,7 +83,7 @@ impl<'a> ComparedStudy<'a> {
         Self { file, identity, content: identity.fields.content() }
     }
 
-    /// Returns its location.
+    /// Returns the location of the study.
     pub fn at(&self) -> StudyRef {
         self.file.study(self.identity.record)
     }

@@ -33,8 +33,8 @@ pub struct Job {
     pub created_at: Timestamp,
     /// The time at which the import ended.
     pub completed_at: Option<Timestamp>,
-    /// The version of the saga that wrote it; `start-upload` writes 0. A write whose revision is not greater than the
-    /// stored one changes nothing, so writes may be repeated and reordered.
+    /// The version of the saga's document from which the job was written; `start-upload` writes 0. A write whose
+    /// revision is not greater than the stored one changes nothing, so writes may be repeated and reordered.
     pub revision: u64,
 }
 

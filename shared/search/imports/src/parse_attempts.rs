@@ -40,7 +40,7 @@ pub struct FileFence {
 pub struct OutdatedFence;
 
 impl ReadingStatus {
-    /// Returns `true` if the file is not read any more.
+    /// Returns `true` if the file is no longer read.
     pub fn is_final(&self) -> bool {
         matches!(self, Self::End { .. } | Self::Refused { .. })
     }

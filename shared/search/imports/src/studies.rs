@@ -36,7 +36,7 @@ pub struct Study {
     pub bytes: Option<Range<u64>>,
     /// The bibliographic fields.
     pub reference: Reference,
-    /// The duplicate mark, if any. It is stored by [`CompareStudies::mark`], separately from the study.
+    /// The duplicate mark, if any. The mark is stored by [`CompareStudies::mark`], separately from the study.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<Duplicate>,
 }
@@ -82,7 +82,7 @@ pub struct StoredFile {
     pub search_id: SearchId,
     /// The file.
     pub file_id: FileId,
-    /// The project of its studies.
+    /// The project that the studies of the search belong to.
     pub project_id: ProjectId,
     /// The number of studies.
     pub studies: u64,
@@ -222,8 +222,8 @@ pub trait WriteStudies: Send + Sync {
     /// Lists a file as complete, once all of it is stored; does nothing for a removed file.
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError>;
 
-    /// Removes a file from the completed ones: [`ReadStudies::parsed`] does not list it any more, and a later attempt
-    /// to read it finds it rejected. Its records remain until [`WriteStudies::remove`], which must follow.
+    /// Removes a file from the completed ones: [`ReadStudies::parsed`] no longer lists it, and a later attempt to read
+    /// it finds it rejected. Its records remain until [`WriteStudies::remove`], which must follow.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable. The call can be repeated.

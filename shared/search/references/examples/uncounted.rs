@@ -18,7 +18,7 @@ use references::{Limits, Reader};
 #[path = "../tests/all/work/fragments.rs"]
 mod fragments;
 
-/// The size of the smallest file in bytes. It is doubled twice.
+/// The size of the smallest file in bytes. The size is doubled twice.
 const BYTES: usize = 32 * 1024;
 /// The size of the chunks in which a file is read, so that the memory for its records stays small.
 const CHUNK: usize = 8 * 1024;

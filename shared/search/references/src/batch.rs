@@ -101,8 +101,8 @@ type Block<'a> = (usize, Vec<RawRecord<'a>>);
 /// A block whose records have been read, with the results.
 type ReadBlock<T> = (usize, Vec<T>, DefectCounts);
 
-/// The helper threads of all readers, one fewer than there are cores. They stay alive, because a new thread for each
-/// piece would have to acquire its memory again. `None` if the system refuses to start them.
+/// The helper threads of all readers, one fewer than there are cores. The threads stay alive, because a new thread for
+/// each piece would have to allocate its memory again. `None` if the system refuses to start them.
 static HELPERS: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let name = |number| format!("references-{number}");

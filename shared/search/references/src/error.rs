@@ -58,7 +58,7 @@ pub enum Error {
     /// A table without a column for titles.
     #[error("the table has no column for titles; call one \"Title\" (its columns are {})", Columns(columns))]
     Untitled {
-        /// The names of its columns.
+        /// The names of the table's columns.
         columns: Vec<String>,
     },
     /// An XML document with a document type declaration.

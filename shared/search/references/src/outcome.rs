@@ -74,8 +74,8 @@ pub struct Quarantine {
 /// Text that belongs neither to a record nor to the format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedText {
-    /// The number of its lines. Blank lines and lines of punctuation are not counted, nor are lines with just a number
-    /// in line-based formats.
+    /// The number of lines of the record. Blank lines and lines of punctuation are not counted, nor are lines with just
+    /// a number in line-based formats.
     pub lines: u64,
     /// The number of the first of these lines, from 1.
     pub line: u64,

@@ -299,8 +299,8 @@ impl Stream {
         };
     }
 
-    /// Reads the records before the next text that describes those after it, or before the next part. Returns `None` if
-    /// nothing more is found, or enough outcomes exist.
+    /// Reads records up to the next text that describes the following records, or up to the next part. Returns `None`
+    /// if nothing more is found, or enough outcomes exist.
     fn read_found<T: Send>(
         &mut self,
         buffer: &[u8],

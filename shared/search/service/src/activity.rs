@@ -1,8 +1,8 @@
 //! The history of a review: who did what, and when.
 //!
 //! Entries are only ever added. They are stored in pages of [`PAGE`], in the same session as the change that they
-//! describe, and the head of a review contains their number. So a change is recorded if and only if it happens, and a
-//! client sees whether there is something new by reading one small record.
+//! describe, and the head of a review contains their number. Therefore, a change is recorded if and only if it happens,
+//! and a client sees whether there is something new by reading one small record.
 
 use imports::{ProjectId, SearchId, StudyRef};
 use jiff::Timestamp;

@@ -2,7 +2,7 @@
 //!
 //! Work that was in progress at that time is lost: the messages of parse commands and timers were handled later, by a
 //! deployment whose state was replaced. If database and ledger were restored to different times, the one lacks tokens
-//! that the other expects. So a search may wait for messages that never arrive.
+//! that the other expects. Therefore, a search may wait for messages that never arrive.
 
 use std::collections::{BTreeMap, BTreeSet};
 

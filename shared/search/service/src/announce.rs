@@ -239,7 +239,8 @@ impl SearchService {
     }
 }
 
-/// Returns `true` if the search has ended before all of its files arrived. Its forms are not signed again.
+/// Returns `true` if the search has ended before all of its files arrived. The forms of such a search are not signed
+/// again.
 pub(crate) fn has_ended_incomplete(job: &Job) -> bool {
     job.state.has_ended() && job.files.iter().any(|file| !file.received)
 }

@@ -26,7 +26,7 @@ pub enum Role {
 pub enum ProjectAccess {
     /// Every project as an owner: the caller is an operator, or was authorized by the host.
     All,
-    /// Only these projects, each in a role.
+    /// The caller may access only these projects, each in a role.
     Only(BTreeMap<ProjectId, Role>),
 }
 

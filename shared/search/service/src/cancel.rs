@@ -31,7 +31,7 @@ pub enum Deletion {
     Running,
     /// A search that repairs it reads one of its files.
     Needed(SearchId),
-    /// The search does not exist any more, or the caller cannot access it.
+    /// The search no longer exists, or the caller cannot access it.
     Unknown,
 }
 

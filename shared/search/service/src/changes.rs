@@ -150,7 +150,7 @@ pub async fn changes(
         }
         next.within = Some(place);
     }
-    // The pass is complete. The next one begins at the last write before which no other write can still appear.
+    // The pass is complete. The next page begins at the last write that no other write can precede any more.
     if is_all {
         let last = next.within.take().map_or(0, |last| written.settled(last.at));
         next.since = next.since.max(last);

@@ -61,7 +61,7 @@ pub struct Studies {
 pub struct DamagedStudy {
     /// The study.
     pub study: StudyRef,
-    /// The name of its file.
+    /// The name of the study's file.
     pub file: String,
 }
 
@@ -75,7 +75,7 @@ impl DamagedStudy {
 /// A study that is not part of an export, because it cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedStudy {
-    /// The name of its file.
+    /// The name of the study's file.
     pub file: String,
     /// The number of its record.
     pub record: u64,

@@ -6,27 +6,28 @@
 //!
 //! 1. It stores its change: the file is listed as complete, removed from the list, or the decision is stored.
 //! 2. It increments the project's revision ([`CompareStudies::revise`]).
-//! 3. It reads the decisions and every study that the change may affect: those of the file, their candidates, and
-//!    whatever is the same as these.
+//! 3. It reads the decisions and every study that the change may affect: the studies of the file, their candidates, and
+//!    all studies that are the same as these.
 //! 4. It stores the marks that follow from what it has read ([`imports::duplicates::marks`]), with its revision. A
 //!    store replaces a mark only if the new one has an equal or later revision.
 //!
-//! Consider two workers whose revisions are `r < s`. The first one stored its change before it drew `r`, and the
-//! second one started to read after it drew `s`. So the second worker sees both changes, and its marks win even if
-//! the first worker writes later. The final marks are therefore those of the complete project, in whatever order the
+//! Consider two workers whose revisions are `r < s`. The first one stored its change before it drew `r`, and the second
+//! one started to read after it drew `s`. Therefore, the second worker sees both changes, and its marks win even if the
+//! first worker writes later. The final marks are therefore those of the complete project, in whatever order the
 //! workers write. If a worker read before storing its change or before drawing its revision, two workers could miss
 //! each other's files, and neither would mark the pair.
 //!
 //! A result without a mark has to win too. The second worker may keep a study that the first one is about to mark,
-//! because a study that only the second one sees contradicts the match. So a pass over an added file also stores "no
-//! mark" for each study that is connected to an earlier one (module `connected`). Such studies are few, because a study
-//! to keep is usually the first one of its group.
+//! because a study that only the second one sees contradicts the match. Therefore, a pass over an added file also
+//! stores "no mark" for each study that is connected to an earlier one (module `connected`). Such studies are few,
+//! because a study to keep is usually the first one of its group.
 //!
 //! A file that is refused is never listed, so no mark names one of its studies. One case is left. A worker that stalls
 //! in step 3 may have read a listing with a file that is then removed, and afterwards other studies are added. The
 //! worker that removes the file cannot see those studies, and the worker that adds them stores no mark for a study
-//! without candidates. So no later revision keeps the stalled worker from marking them as duplicates of a study that no
-//! longer exists. Therefore each worker checks, after step 4, that the studies named by its marks are still listed.
+//! without candidates. Therefore, no later revision keeps the stalled worker from marking them as duplicates of a study
+//! that no longer exists. Therefore each worker checks, after step 4, that the studies named by its marks are still
+//! listed.
 //!
 //! # Why each group is settled once
 //!
@@ -58,8 +59,8 @@ use self::lookups::{RecentLookups, StudiesByKey};
 use self::progress::{Closure, Progress};
 use crate::decisions::bulk;
 
-/// The number of studies that are examined by their keys at a time. With more keys, more of them are adjacent in the
-/// store, which looks them up in order.
+/// The number of studies that are examined by their keys at a time. A larger batch contains more keys that are adjacent
+/// in the store, which looks keys up in order.
 const KEY_BATCH: usize = 500;
 
 /// The number of studies that are compared together.
@@ -74,7 +75,8 @@ pub const MAX_CANDIDATES_PER_KEY: usize = 50;
 const MAX_MARKED: usize = 5_000;
 
 /// The maximum number of different pairs that are compared for [`COMPARE_BATCH`] studies. Real studies have two or
-/// three candidates each; a file can be made so that each study has some hundred, and these as many again.
+/// three candidates each; a malicious file can give each study several hundred candidates, each with several hundred
+/// candidates of its own.
 const MAX_COMPARED: usize = 50_000;
 
 /// The number of keys that are looked up, and of studies that are read or marked, in one call.
@@ -309,7 +311,7 @@ impl MarkingPass<'_> {
         while let Some(last) = page.last() {
             let is_last = page.studies.len() < KEY_BATCH;
             let next = async {
-                // An error waits until this page is compared.
+                // An error is reported only after this page was compared.
                 Ok(if is_last { Ok(KeyedPage::default()) } else { of.page(project, file, last).await })
             };
             // The store reads the next page while this one is compared.

@@ -56,7 +56,7 @@ pub enum MemberRefusal {
     /// The person is a member of the maximum number of reviews.
     #[error("the person is a member of {MAX_MEMBERSHIPS} reviews, which is the maximum")]
     TooManyReviews,
-    /// The last owner of a review would take another role.
+    /// The request would change the role of the last owner of a review.
     #[error("this is the only owner of the review; make another member an owner first, or delete the review")]
     LastOwner,
 }

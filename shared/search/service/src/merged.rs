@@ -9,7 +9,8 @@ use references::Reference;
 /// The maximum size of the tags that a merged record takes from duplicates, in bytes.
 const MAX_EXTRA_BYTES: usize = 16 << 10;
 
-/// The maximum number of duplicates of a study that are merged. More are only those of a file made for the purpose.
+/// The maximum number of duplicates of a study that are merged. Only a file that was made for this purpose contains
+/// more.
 const MAX_MERGED: usize = 50;
 /// The maximum size of the duplicates that are read at a time, in bytes, plus up to one study.
 const READ_BYTES: usize = 1 << 20;
@@ -21,7 +22,8 @@ const BATCH_BYTES: usize = 4 << 20;
 enum Origin {
     /// A file of a database.
     Read,
-    /// A file that a reviewer has corrected: that of an import that repairs another one. Its values take precedence.
+    /// A file with a reviewer's corrections, which belongs to an import that repairs another import. Its values take
+    /// precedence.
     Corrected,
 }
 
@@ -134,7 +136,8 @@ pub struct DuplicateMerger {
     jobs: Jobs,
     /// The origins of the studies of the requested searches.
     origins: HashMap<SearchId, Origin>,
-    /// The maximum number of studies that are completed at a time. It is halved if their duplicates are too large.
+    /// The maximum number of studies that are completed at a time. The number is halved if the duplicates of the
+    /// studies are too large.
     batch: usize,
 }
 

@@ -132,8 +132,8 @@ impl SearchService {
     }
 
     /// Returns the text around the records of a file, or of the part that contains this record. `turn` is that of
-    /// [`SearchService::turn`]. Returns `None` without a turn, if the file does not exist any more, or if more precedes
-    /// its first record than can be shown.
+    /// [`SearchService::turn`]. Returns `None` without a turn, if the file no longer exists, or if more precedes its
+    /// first record than can be shown.
     pub async fn around(
         &self,
         file: &ParsedFile,

@@ -21,7 +21,7 @@ use crate::{Deletion, Error, ProjectAccess, SearchService, activity, decisions, 
 pub const MAX_REVIEWS: usize = 1_000;
 /// The maximum number of imports that one request deletes together with their review.
 const MAX_DELETED: usize = 100;
-/// The kind of the record that lists the reviews; there is one.
+/// The kind of the single record that lists the reviews.
 const REVIEWS: &str = "reviews";
 
 /// A listed review.

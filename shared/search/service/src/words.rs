@@ -24,7 +24,7 @@ pub struct WordIndexing {
     pub jobs: Jobs,
     /// Reads studies.
     pub stored: Arc<dyn ReadStudies>,
-    /// Stores their words.
+    /// Stores the words of studies.
     pub index: Arc<dyn IndexWords>,
 }
 

@@ -61,8 +61,8 @@ pub(crate) fn push(study: &Study<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"ER  - \r\n\r\n");
 }
 
-/// The tag for the PMID: the accession number if the study was found in PubMed or MEDLINE. For any other database, that
-/// tag would hold the other database's number.
+/// The tag for the PMID: the accession number if the study was found in PubMed or MEDLINE. In exports of any other
+/// database, this tag would contain the record number of that database.
 fn pmid_tag(study: &Study<'_>) -> &'static str {
     if study.source.is_pubmed() { "AN" } else { "C2" }
 }

@@ -23,7 +23,8 @@ pub(crate) fn client() -> Option<SharedHttpClient> {
 
 fn trusting_amazon() -> Option<SharedHttpClient> {
     let roots = TrustStore::empty().with_pem_certificate(AMAZON);
-    // Building the context does not fail for this trust store. If it did, the SDK's own client would be used.
+    // Building the context does not fail for this trust store. After a failure, the caller would use the SDK's own
+    // client.
     let context = TlsContext::builder().with_trust_store(roots).build().ok()?;
     Some(Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc)).tls_context(context).build_https())
 }

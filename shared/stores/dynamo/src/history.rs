@@ -24,7 +24,7 @@ use crate::names::attributes::{DECISIONS, EXPIRES, KEY};
 use crate::names::{LISTED, position, shard, shards, sortable};
 use crate::store::CONCURRENT;
 
-/// The kind of the items. Those about messages without a partition are distributed over shards.
+/// The kind of the items. Decisions about messages without a partition are distributed over shards.
 const KIND: &str = "history";
 /// The maximum size of the decisions in an item, unless it has only one.
 const MAX_BYTES: usize = 1 << NUMBER_BITS;
@@ -182,7 +182,7 @@ impl KeepHistory for Dynamo {
             let decisions = parts.iter_mut().flat_map(|part| std::mem::take(&mut part.decisions));
             found.extend(decisions.filter(|(place, _)| after.is_none_or(|after| *place > after)));
             let Some(last) = parts.last().filter(|_| !is_last) else { break };
-            // Later items have no decision before the first one of this item.
+            // Later items contain no decision that precedes the first decision of this item.
             let is_before = |place: &Place| last.first_at.is_none_or(|first| place.at < first);
             if found.keys().take_while(|place| is_before(place)).take(limit).count() == limit {
                 break;

@@ -58,7 +58,7 @@ pub(crate) fn is(item: &Item, name: &str) -> bool {
     item.get(name).is_some_and(|value| value == &AttributeValue::Bool(true))
 }
 
-/// Returns `true` if the item is the rest of a deleted one.
+/// Returns `true` if the item is what remains of a deleted item.
 pub(crate) fn is_deleted(item: &Item) -> bool {
     is(item, DELETED)
 }

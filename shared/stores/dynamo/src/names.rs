@@ -25,7 +25,7 @@ pub mod attributes {
     pub const STATE: &str = "state";
     /// The list of a view.
     pub const LIST: &str = "list";
-    /// The further lists of a view, as JSON. Absent if there are none.
+    /// The further lists of a view, as JSON. The attribute is absent if the list is empty.
     pub const FURTHER_LISTS: &str = "also_in";
     /// The partition of a view's copy in a further list.
     pub const PARTITION: &str = "partition";

@@ -77,8 +77,8 @@ impl Dynamo {
         Ok(Some(Step::Create(self.session_record(id, COMMITTED, at, &entries, doing)?)))
     }
 
-    /// Commits a session together with writes of the application, in one transaction. A view that exists stays as it is,
-    /// so the transaction is repeated without it.
+    /// Commits a session together with writes of the application, in one transaction. An existing view must not be
+    /// changed, so the transaction is repeated without the view.
     pub(crate) async fn commit_with(
         &self,
         session: &SessionRecord,

@@ -21,7 +21,7 @@ use crate::fault::Fault;
 use crate::flusher::{CommitMarks, Flusher, PendingAck};
 use crate::work::{BoxedWork, Durability, Work, WorkError};
 
-/// The maximum number of pieces of work in one commit. It bounds the wait of the first of them.
+/// The maximum number of pieces of work in one commit. This limit bounds the wait of the first caller.
 const MAX_GROUP: usize = 256;
 
 struct Task<T, F> {
@@ -427,7 +427,7 @@ mod tests {
         let error = keep(&engine).await.unwrap_err();
         assert!(error.is_retryable() && error.chain().contains("unplugged"), "{}", error.chain());
         for _ in 0..2 {
-            // Later answers of the disk make no difference: which writes it stored is unknown.
+            // Later answers of the disk make no difference, because it is unknown which writes the disk stored.
             let _ = disk.send(true);
             let error = keep(&engine).await.unwrap_err();
             assert!(error.chain().contains("start again"), "{}", error.chain());

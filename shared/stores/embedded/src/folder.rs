@@ -186,7 +186,7 @@ impl ObjectName {
         Self(id)
     }
 
-    /// Parses a name. Only a UUID in its usual form is one, so it cannot lead to another folder.
+    /// Parses a name. Only a UUID in its usual form is a valid name, so a name cannot lead to another folder.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let name = Self(Uuid::try_parse(text).ok()?);
         (name.to_string() == text).then_some(name)

@@ -9,8 +9,8 @@ use crate::folder::{self, Folder};
 /// The maximum length of a process id in bytes.
 const MAX_PID: u64 = 20;
 
-/// The exclusive lock of a data directory. It ends when this is dropped or when the process ends, however that happens:
-/// the operating system holds it, not the content of the file.
+/// The exclusive lock of a data directory. The lock ends when this value is dropped or when the process ends for any
+/// reason, because the operating system holds the lock, and not the content of the file.
 ///
 /// Both the directory and a file in it are locked. The directory cannot be removed and replaced under a process as a
 /// file can. The file names the holder, is the only lock of earlier versions, and has to suffice where a directory

@@ -73,7 +73,7 @@ impl Store {
     }
 }
 
-/// Observations without a partition are stored under an empty one.
+/// Observations without a partition are stored under the empty text.
 fn name(partition: Option<PartitionKey>) -> String {
     partition.map(|id| id.to_string()).unwrap_or_default()
 }

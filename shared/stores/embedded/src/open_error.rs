@@ -78,7 +78,7 @@ pub enum OpenError {
         /// The version of the database.
         found: i64,
     },
-    /// An earlier version wrote it, and a reader cannot upgrade it.
+    /// An earlier version wrote the data directory, which a reader cannot upgrade.
     #[error("{} has schema version {found}, and reading needs {}; a command that works in it, such as `resume`, upgrades it", path.display(), VERSION)]
     Older {
         /// The path of the database.

@@ -54,7 +54,7 @@ pub(crate) fn open_for_writing(
     db.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
     db.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
     db.pragma_update(None, "cache_size", -WRITER_CACHE_KIB).map_err(failed)?;
-    // Returns the space of a burst to the file system.
+    // After a burst of writes, this limit returns the space of the log to the file system.
     db.pragma_update(None, "journal_size_limit", LOG_BYTES).map_err(failed)?;
     if version < VERSION {
         migrate(&mut db, version).map_err(failed)?;

@@ -36,7 +36,7 @@ pub(crate) fn steps(db: &Connection, from: u32, to: u32) -> rusqlite::Result<()>
     MIGRATIONS.iter().take(to as usize).skip(from as usize).try_for_each(|step| db.execute_batch(step))
 }
 
-/// Returns SQLite's plan of a query. It does not depend on the query's parameters.
+/// Returns SQLite's plan of a query. The plan does not depend on the query's parameters.
 pub(crate) fn explain(db: &Connection, query: &str) -> rusqlite::Result<String> {
     let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {query}"))?;
     let steps = statement.raw_query().mapped(|row| row.get::<_, String>("detail"));

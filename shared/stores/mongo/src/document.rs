@@ -1,4 +1,4 @@
-//! Saga documents from BSON. [`crate::pipeline`] writes them.
+//! Saga documents from BSON. The module [`crate::pipeline`] writes these values.
 
 use messages::{AttemptId, PartitionKey};
 use mongodb::bson::{Bson, DateTime, Document};

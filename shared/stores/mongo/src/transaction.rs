@@ -14,8 +14,8 @@ use crate::error::CallError;
 /// always proceeds. The first connection may also be closed after an idle period. The limit stops retries of a
 /// permanent failure.
 const MAX_TRANSACTIONS: u32 = 9;
-/// Pause after the first conflict. It doubles after each further one, 1.3 s in total. A transaction takes a few
-/// milliseconds until a majority confirms it, and a conflicting one fails at once.
+/// Pause after the first conflict. The delay doubles after each further conflict, to 1.3 s in total. A transaction
+/// takes a few milliseconds until a majority confirms it, and a conflicting one fails at once.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 
 /// Maximum number of commit requests of a transaction; the driver sends each one twice. If all fail, the outcome is

@@ -127,7 +127,8 @@ impl Upload<'_> {
         let request = request.upload_id(&self.id).part_number(number).body(ByteStream::from(bytes));
         let sent = request.send().await;
         let sent = sent.map_err(|error| failed(self.doing(), &resource(&self.uploads.bucket), &error))?;
-        // With a checksum the SDK has sent one; the whole object is checked by all of them.
+        // The checksum of the part is present if the SDK has sent one. S3 checks the complete object with the checksums
+        // of all parts.
         let part = CompletedPart::builder().part_number(number).set_e_tag(sent.e_tag);
         Ok(part.set_checksum_crc32(sent.checksum_crc32).build())
     }
@@ -147,7 +148,7 @@ impl Upload<'_> {
     }
 }
 
-/// Enough for one part; the last one has less, or nothing. Answers whether it is the last one.
+/// Enough for one part; the last one has less, or nothing. Returns `true` if the part is the last one.
 async fn part(pieces: &mut Pieces<'_>) -> Result<(Vec<u8>, bool), StoreError> {
     let mut part = Vec::new();
     while part.len() < PART_BYTES {

@@ -15,9 +15,9 @@ use imports::UploadGrant;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-/// The longest that a signature is valid
-/// (<https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html>). It ends earlier where the
-/// credentials do that made it.
+/// The maximum validity of a signature
+/// (<https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html>). A signature expires earlier if the
+/// credentials that created it expire earlier.
 pub const MAX_VALIDITY: Duration = Duration::from_secs(604_800);
 
 const SERVICE: &str = "s3";

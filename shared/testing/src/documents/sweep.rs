@@ -71,7 +71,7 @@ pub async fn each_record_is_listed_once_with_entries(ports: &Ports<'_>) -> Check
     Ok(())
 }
 
-/// They are read in any state, and without those of other records.
+/// The entries are read in any state, and without the entries of other records.
 pub async fn entries_of_one_record_are_read(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let entry = || sample::entry(ports.host, sample::partition(ports.host), now);

@@ -87,13 +87,13 @@ pub struct Truth {
     pub notified: usize,
     /// For each file, the times at which it was stored, and the number of files of the request whose form was used.
     pub stored: BTreeMap<FileId, Vec<(Timestamp, Option<usize>)>>,
-    /// `true` if the client received the confirmation that it is announced.
+    /// `true` if the client received the confirmation of the announcement.
     pub announced: bool,
     /// The maximum number of the search's files, if it repairs another search.
     pub repairs: Option<usize>,
-    /// `true` if the client requested its withdrawal.
+    /// `true` if the client requested the withdrawal of the search.
     pub withdrawn: bool,
-    /// `true` if the client requested its deletion.
+    /// `true` if the client requested the deletion of the search.
     pub deleted: bool,
 }
 
@@ -136,7 +136,7 @@ impl Truth {
         before.is_some_and(|(_, of)| *of == count) && between().all(|(_, of)| *of == count)
     }
 
-    /// Returns the maximum number of its files.
+    /// Returns the maximum number of files of the search.
     pub fn most_files(&self) -> usize {
         if self.is_keyed { MAX_KEYED_FILES } else { self.repairs.unwrap_or(self.files.len()) }
     }
@@ -228,8 +228,9 @@ pub(super) struct Upload {
 }
 
 impl Outside {
-    /// Replaces what is stored in the database. The objects, and what really happened, stay as they are. A client whose
-    /// keyed request was undone starts again: it repeats the request, and uploads the files by the forms of the answer.
+    /// Replaces what is stored in the database. A restore does not change the objects and the record of actual events.
+    /// A client whose keyed request was undone starts again: it repeats the request, and uploads the files by the forms
+    /// of the answer.
     pub(super) fn restore(&mut self, backup: &Self) {
         let Self { files, studies, keyed, revision, marks, readings, .. } = backup.clone();
         (self.files, self.studies, self.keyed, self.revision) = (files, studies, keyed, revision);

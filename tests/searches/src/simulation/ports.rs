@@ -177,7 +177,7 @@ impl ReadObject for Own {
     }
 }
 
-/// Delivers the bytes like a connection: the first records together, and the others one by one.
+/// Delivers the bytes in the same way as a connection: the first records together, and the others one by one.
 fn pieces(bytes: &[u8]) -> Vec<Vec<u8>> {
     let (first, rest) = bytes.split_at(bytes.len().min(references::DETECTION_WINDOW));
     let mut pieces = vec![first.to_vec()];

@@ -1,9 +1,9 @@
 //! The invariants of searches at rest after a restore of the database.
 //!
 //! Changes after the backup are lost: searches, decisions, exports and deletions. A search that was being read is
-//! cancelled, and a repair has to read its files. So the checks do not require that good files are read or that exports
-//! exist. They require that each search ends, that each file is counted by at most one search, and that no other
-//! studies are left.
+//! cancelled, and a repair has to read its files. Therefore, the checks do not require that good files are read or that
+//! exports exist. They require that each search ends, that each file is counted by at most one search, and that no
+//! other studies are left.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -75,7 +75,7 @@ fn view(rest: &AtRest<'_>, search: PartitionKey, deleted: &BTreeSet<SearchId>) -
 fn outcomes(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch) -> CheckResult {
     if ended.reason.as_deref().is_some_and(|reason| reason.starts_with("upload timed out"))
         && let Some(truth) = rest.truth.get(&search)
-        // The deletion is undone, but not that of the uploaded files.
+        // The restore undoes the deletion of the search, but not the deletion of the uploaded files.
         && !truth.deleted
     {
         timed_out(rest, search, ended, truth)?;

@@ -79,7 +79,7 @@ impl World {
         Some(Task::Begin(partition, rng.pick(self.application.controls())))
     }
 
-    /// Records a session that stores an event of the operator. Each command stores one.
+    /// Records a session that stores an event of the operator. Each command stores one event.
     pub(crate) fn check_operator_event(&mut self, session: SessionId) {
         self.controls.sessions.insert(session);
         let (sent, wanted) = (self.controls.sessions.len(), self.controls.events);

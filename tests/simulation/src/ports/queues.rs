@@ -56,7 +56,7 @@ struct StoredQueue {
     receive_limit: Option<u32>,
     /// `true` if a function consumes the queue.
     is_worked: bool,
-    /// Returns `true` if it holds dead letters without a consumer.
+    /// `true` if the queue holds dead letters without a consumer.
     is_grave: bool,
     copies: Vec<Copy>,
 }
@@ -112,7 +112,7 @@ impl Queues {
         having.map(|(place, _)| place).collect()
     }
 
-    /// Returns `true` if it is the dead-letter queue of another queue.
+    /// Returns `true` if the queue is the dead-letter queue of another queue.
     pub(crate) fn holds_dead_letters(&self, place: usize) -> bool {
         let queue = Some(self.spec(place).queue.clone());
         self.queues.iter().any(|stored| stored.spec.dead_letters == queue)

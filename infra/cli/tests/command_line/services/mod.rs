@@ -68,7 +68,7 @@ impl Environment {
         self.settings.iter().fold(Program::new(), |program, (name, value)| program.setting(name, value))
     }
 
-    /// Connects to its database.
+    /// Connects to the database of the environment.
     async fn database(&self) -> Result<mongodb::Database, mongodb::error::Error> {
         let client = mongodb::Client::with_uri_str(&self.settings["MONGODB_URI"]).await?;
         Ok(client.database(&self.settings["MONGODB_DATABASE"]))

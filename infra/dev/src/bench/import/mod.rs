@@ -65,7 +65,7 @@ pub struct Row {
     pub object_bytes: u64,
     /// The size of the database in bytes.
     pub database_bytes: u64,
-    /// The peak size of its log in bytes. The log is empty at the end.
+    /// The peak size of the database's log in bytes. The log is empty at the end.
     pub log_bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! A file as large as those of large reviews, whose studies have individual abstracts.
+//! A file of the size that large reviews have, with an individual abstract for each study.
 //!
 //! Repeated text would be compressed to almost nothing. Here words consist of random syllables, mixed with common
 //! words, so that zstd compresses a single record like a real one (by a factor of 1.9), and many records less than real

@@ -126,7 +126,7 @@ struct Sender {
 struct Ask {
     path: String,
     body: String,
-    /// The key that its copies share.
+    /// The key that copies of the request share.
     key: Option<String>,
 }
 

@@ -100,7 +100,7 @@ impl OpenStores {
         }
     }
 
-    /// Removes its resources from the servers.
+    /// Removes the resources of the benchmark from the servers.
     async fn close(self) -> anyhow::Result<()> {
         if let Self::Services(services) = self {
             let database = backend::services::database(&services.config, &aws::config().await).await?;

@@ -130,7 +130,7 @@ fn lifetime(template: &Template, queue: Queue<'_>) -> u64 {
     behind.take(template.resources.len()).map(|queue| queue.retention()).max().unwrap_or(0)
 }
 
-/// Each function is invoked by the queue that it consumes, and by no other.
+/// Only the queue that a function consumes invokes the function.
 pub(crate) fn sources<P>(system: &System<P>, template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for function in template.functions().filter(|function| function.declaration(system).is_some()) {
@@ -221,7 +221,7 @@ fn differences(spec: &QueueSpec, source: &Source<'_>) -> Vec<Finding> {
         let (is, agreed) = (limit(queue.receive_limit()), limit(spec.receive_limit.map(u64::from)));
         differs(format!("makes {is} deliveries of a message, but the specification has {agreed}"));
     }
-    // A deployment may choose a smaller one.
+    // A deployment may choose a smaller window.
     if source.batch_size() > spec.batch_size as u64 {
         let (is, agreed) = (source.batch_size(), spec.batch_size);
         differs(format!("gives its function {is} messages per batch, but the limit is {agreed}"));

@@ -40,7 +40,7 @@ pub(crate) fn functions<P>(system: &System<P>, template: &Template) -> Vec<Findi
 /// Without a version of the secret, functions read the current one.
 const SECRET_VERSION: &str = "MONGODB_URI_SECRET_VERSION";
 
-/// Only variables that a function reads are set, and every variable without a default.
+/// Checks that the template sets only variables that a function reads, and all variables without a default.
 pub(crate) fn names<P>(system: &System<P>, settings: Settings, template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     let general = general(system, settings);
@@ -64,7 +64,7 @@ pub(crate) fn names<P>(system: &System<P>, settings: Settings, template: &Templa
 }
 
 /// Returns the variables that a function reads in addition to the general ones: those of its services and of telemetry,
-/// and the addresses of its queues. The setting of the database is the table on DynamoDB, or those of MongoDB.
+/// and the addresses of its queues. The settings of the database are the table on DynamoDB, or the settings of MongoDB.
 pub(crate) fn read_by<P>(
     system: &System<P>,
     is_dynamo: bool,

@@ -68,7 +68,8 @@ fn differences(id: &str, properties: &Value) -> Vec<Finding> {
     findings
 }
 
-/// Returns `true` if a value has all properties of another. It may have more, such as a throughput.
+/// Returns `true` if a value has all properties of another. The table may have further properties, such as a
+/// throughput.
 fn has_all(value: &Value, wanted: &Value) -> bool {
     wanted.as_object().into_iter().flatten().all(|(name, property)| value[name] == *property)
 }

@@ -1,7 +1,7 @@
 //! The assessment of the failures that went ahead of the others.
 //!
-//! A failure that does not come back proves nothing until a worker has tried it. So a retry continues only after each
-//! message that went ahead was processed. Three sources are consulted, in this order:
+//! A failure that does not come back proves nothing until a worker has tried it. Therefore, a retry continues only
+//! after each message that went ahead was processed. Three sources are consulted, in this order:
 //!
 //! 1. the queue, if it can find a single message (a data directory);
 //! 2. the history, which has the decision of the worker that processed the message;
@@ -82,8 +82,8 @@ impl Failures {
         Ok(match decided {
             // Without a history, the message was processed if neither queue contains it. A rejected message is dead-lettered.
             Outcome::Waiting if is_empty(depth) && is_empty(dead) => Outcome::Processed,
-            // The message in flight may be the dead letter, or a worker may be processing it. So the operation does not
-            // end yet.
+            // The message in flight may be the dead letter, or a worker may be processing it. Therefore, the operation
+            // does not end yet.
             Outcome::Waiting if depth.is_none_or(|depth| depth.in_flight > 0 || depth.total() == 0) => {
                 Outcome::Taken
             }

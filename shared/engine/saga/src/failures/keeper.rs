@@ -246,8 +246,8 @@ impl Failures {
     /// deadline passes before the last page, no failure is closed. The next call gets further, since recorded effects
     /// cost less.
     async fn collect_effects(&self, deadline: Option<Timestamp>) -> Result<(), StoreError> {
-        // The failures are read before the outboxes. So an effect that is known but not found was requeued or deleted
-        // in between, and not just found too late.
+        // The failures are read before the outboxes. Therefore, an effect that is known but not found was requeued or
+        // deleted in between, and not just found too late.
         let known = self.open_effects().await;
         let mut refused = BTreeMap::new();
         let of_sagas = self.record_effects(false, deadline, &mut refused).await;

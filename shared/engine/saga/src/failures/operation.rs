@@ -26,9 +26,9 @@ pub struct Operation {
     pub limit: Option<u64>,
     /// The rate in failures per second.
     pub per_second: u32,
-    /// The number of failures that go ahead.
+    /// The number of failures that are retried first, as a canary.
     pub canary: u32,
-    /// The failures that went ahead.
+    /// The failures that were retried first.
     pub canaries: Vec<FailureId>,
     /// The number of failures when the operation began.
     pub total: u64,
@@ -53,7 +53,7 @@ pub struct Operation {
 pub enum Phase {
     /// The operation retries failures.
     Running,
-    /// The failures that go ahead were retried, and their outcome is awaited.
+    /// The canary failures were retried, and the operation waits for their outcome.
     Watching {
         /// The time of the next assessment.
         until: Timestamp,

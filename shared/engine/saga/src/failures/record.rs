@@ -284,7 +284,8 @@ impl Failure {
         }
     }
 
-    /// Returns the failure after a retry that cannot succeed, for this reason. It has failed again, at `at`.
+    /// Returns the failure after a retry that cannot succeed, for this reason. The retried message has failed again, at
+    /// `at`.
     pub(super) fn not_retried(self, why: &str, at: Timestamp) -> Self {
         let before = self.reason.split(NOT_RETRIED).next().unwrap_or_default();
         let reason = format!("{before}{NOT_RETRIED}{why}").chars().take(MAX_REASON_CHARS).collect();
@@ -321,7 +322,7 @@ pub struct FailureCursor {
 /// An operator's action, for the audit log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditEntry {
-    /// When the action happened.
+    /// The time of the action.
     pub at: Timestamp,
     /// The operator's name, as returned by the authentication.
     pub by: String,

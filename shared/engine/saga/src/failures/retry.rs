@@ -1,7 +1,7 @@
 //! The retry of many failures at a limited rate, in steps that may be repeated.
 //!
-//! An operation is stored, and any worker may take its next step ([`Failures::run_step`]). So it continues after a
-//! crash, and two workers at the same time do not double the rate.
+//! An operation is stored, and any worker may take its next step ([`Failures::run_step`]). Therefore, it continues
+//! after a crash, and two workers at the same time do not double the rate.
 //!
 //! Each failure is retried in three writes: it becomes *retrying*, its message is sent, it becomes *retried*. After a
 //! crash in between, the message is sent again with the same id, which takes effect once. If the partition of a failure
@@ -29,7 +29,7 @@ use crate::operator::{FORGOTTEN, Readmission};
 
 /// The maximum rate of retries, in failures per second.
 pub const MAX_PER_SECOND: u32 = 1_000;
-/// The maximum number of failures that go ahead of the others.
+/// The maximum number of failures that are retried before the others.
 pub const MAX_CANARIES: u32 = 10;
 /// The maximum number of failures that a request may list by id.
 pub const MAX_NAMED: usize = 1_000;
@@ -376,7 +376,8 @@ impl Failures {
             })
             .collect()
             .await;
-        // A failure that has failed again in between is open. Its revision has changed, so this write leaves it open.
+        // A failure that has failed again in between is open. The revision of the failure has changed, so this write
+        // leaves the failure open.
         self.write(ended).await?;
         Ok(step)
     }
@@ -440,7 +441,7 @@ impl Failures {
             next.canaries.extend(step.retried.iter().take(ahead));
             if !next.phase.has_ended() {
                 let are_all_ahead = ahead > 0 && next.canaries.len() == next.canary as usize;
-                // A failure that should go ahead says as much about the others if it cannot be retried.
+                // A canary failure that cannot be retried is just as informative about the other failures.
                 let obstacle = step.failed.as_ref().or(step.refused.first().filter(|_| ahead > 0));
                 next.phase = match obstacle {
                     Some(why) => Phase::Stopped { at: now, why: why.clone() },
@@ -455,7 +456,7 @@ impl Failures {
             if self.store.advance(known.revision, &next).await? {
                 return Ok(!next.phase.has_ended());
             }
-            // The operation was stopped during the step. Its counters are still updated.
+            // The operation was stopped during the step. The counters of the operation are still updated.
             match self.store.operation(claimed.id).await? {
                 Some(operation) => known = operation,
                 None => return Ok(false),

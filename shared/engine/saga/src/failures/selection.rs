@@ -37,7 +37,7 @@ impl Selection {
         Self { standing, fingerprint: None, place: None, partition: None, until: None, ids: BTreeSet::new() }
     }
 
-    /// Returns a time after the limit of the filter. It excludes a failure that was last seen then.
+    /// Returns a time after the limit of the filter. A failure that was last seen at the returned time is excluded.
     pub(super) fn just_after(&self) -> Timestamp {
         let after = self.until.and_then(|until| until.checked_add(SignedDuration::from_nanos(1)).ok());
         after.unwrap_or(Timestamp::MIN)

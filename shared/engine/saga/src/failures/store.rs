@@ -32,7 +32,8 @@ pub trait KeepFailures: Send + Sync {
     /// first case.
     async fn failures(&self, ids: &[FailureId]) -> Result<Vec<Option<Failure>>, StoreError>;
 
-    /// Makes each change whose condition holds. Returns whether each was made, in order.
+    /// Makes each change whose condition holds. Returns `true` for each write that was made, in the order of the
+    /// writes.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable. Some of the changes may have been made.

@@ -22,7 +22,7 @@ pub(super) struct Draft<'a, S: Saga> {
     pub(super) available_tokens: VecDeque<Token>,
     /// The number of tokens that the effects need.
     pub(super) needed: usize,
-    /// `true` if the effects need more tokens than there are.
+    /// `true` if the effects need more tokens than the attempt has.
     pub(super) lacks_tokens: bool,
     pub(super) add: Vec<Entry>,
     /// The tokens of events for other partitions.
@@ -150,8 +150,8 @@ impl<'a, S: Saga> Draft<'a, S> {
     }
 
     /// Returns `true` if the ledger admits a reply that the document does not expect. A document contains every token
-    /// that its attempts handed out. So either a later document expects the reply, or the document that expected it was
-    /// lost in a restore of the database, together with the data that the reply reports.
+    /// that its attempts handed out. Therefore, either a later document expects the reply, or the document that
+    /// expected it was lost in a restore of the database, together with the data that the reply reports.
     fn is_stale_reply(&self, message: &Message) -> bool {
         let is_of_attempt = message.token.as_ref().is_some_and(Token::is_from_attempt);
         self.input.is_counted() && is_of_attempt && !self.awaits(message)

@@ -133,7 +133,7 @@ impl<S> Plan<S> {
     }
 }
 
-/// The reason why no plan was made. Nothing of the group is done.
+/// The reason why no plan was made. The attempt performs nothing for the group.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// An effect could not be staged.
@@ -148,7 +148,7 @@ pub enum PlanError {
     /// Another worker took the partition over and stored a change; only a new attempt can succeed.
     #[error("another worker has taken the partition over")]
     Overtaken,
-    /// The events need more tokens than the attempt has. A new attempt mints as many.
+    /// The events need more tokens than the attempt has. A new attempt mints as many tokens as the events need.
     #[error("{} tokens are needed, more than there are", .0.tokens)]
     TooFewTokens(TokenDemand),
 }

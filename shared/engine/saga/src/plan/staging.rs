@@ -125,8 +125,8 @@ impl<S: Saga> Draft<'_, S> {
         self.input.document.map_or(0, |document| document.version) + 1
     }
 
-    /// Returns a token for an awaited message; `None` without a ledger. If there are too few tokens, the remaining
-    /// effects are staged without one to count how many it takes. Such a plan is never carried out.
+    /// Returns a token for an awaited message; `None` without a ledger. If too few tokens exist, the remaining effects
+    /// are staged without tokens, to count the required tokens. Such a plan is never carried out.
     fn token_for(&mut self, by: ExpectedMessage) -> Option<Token> {
         if matches!(self.input.tokens, Tokens::Unchecked) {
             return None;

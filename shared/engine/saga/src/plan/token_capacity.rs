@@ -1,14 +1,14 @@
 //! Token capacity: the case that the ledger accepted no more tokens.
 //!
 //! An attempt whose write has an unknown outcome cannot remove the tokens that it minted. While writes keep failing
-//! this way, each delivery would leave more tokens, until the ledger's item is too large for its store. So the ledger
-//! adds tokens only up to a maximum. Beyond it:
+//! this way, each delivery would leave more tokens, until the ledger's item is too large for its store. Therefore, the
+//! ledger adds tokens only up to a maximum. Beyond it:
 //!
 //! - Without a document, none of the partition's tokens was handed out, so an attempt uses those of earlier attempts.
-//! - With a document, some of them may have been handed out and used, and a message that still carries one would be
-//!   mistaken for the message that gets it next. So the attempt rewrites the document unchanged. This invalidates all
-//!   writes with an unknown outcome, and the release removes the tokens that the document does not expect. The next
-//!   attempt has capacity.
+//! - With a document, some of these tokens may have been handed out and used. A message that still carries such a token
+//!   would be mistaken for the next message with the token. Therefore, the attempt rewrites the document unchanged.
+//!   This invalidates all writes with an unknown outcome, and the release removes the tokens that the document does not
+//!   expect. The next attempt has capacity.
 
 use dedup::Tokens;
 use messages::Token;

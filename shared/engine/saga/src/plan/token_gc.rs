@@ -12,8 +12,8 @@ impl<S: Saga> Draft<'_, S> {
     /// Returns the tokens that are no longer needed once this plan is carried out.
     ///
     /// Only an attempt that stores the document knows which tokens it expects, so only such an attempt removes tokens
-    /// of other attempts. Any other removes the tokens of its messages and the ones that it minted. Processed messages
-    /// whose tokens are still listed were left by earlier attempts.
+    /// of other attempts. Any other attempt removes the tokens of its own messages and the tokens that it minted.
+    /// Processed messages whose tokens are still listed were left by earlier attempts.
     pub(super) fn garbage(&self) -> BTreeSet<Token> {
         let expected: BTreeSet<&Token> = self.expected.iter().map(|expected| &expected.token).collect();
         let answer: Vec<&Token> = match self.input.tokens {

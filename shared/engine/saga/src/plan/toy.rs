@@ -44,7 +44,7 @@ messages! {
     }
 }
 
-/// Another saga, which requests one event of the toy, sends one, and replies.
+/// Another saga, which requests one event of the toy, sends one event to the toy, and replies.
 pub(crate) struct Other;
 
 impl Saga for Other {

@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
         self.text(&setting?)
     }
 
-    /// Reports two databases for the documents. With two, it would be unknown which one has them.
+    /// Reports two databases for the documents. If both were set, it would be unknown which of the two is intended.
     fn check_database(&mut self, services: &Services) {
         let second = match services {
             Services { mongodb_uri: Some(_), .. } => "MONGODB_URI",

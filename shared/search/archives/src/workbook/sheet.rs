@@ -140,7 +140,7 @@ impl SheetText {
         }
     }
 
-    /// The number of formulas without a saved result so far. Their cells are empty.
+    /// The number of formulas without a saved result so far. The cells of such formulas are empty.
     #[must_use]
     pub fn unsaved(&self) -> u64 {
         self.unsaved

@@ -22,7 +22,7 @@ pub(crate) fn file(name: &str, bytes: &[u8]) -> File {
     File { name, bytes: bytes.to_vec(), method: 8, flags: 0, attributes: 0, says: None, at: None }
 }
 
-/// An uncompressed entry. Its ratio is never limited, and building it is fast.
+/// An uncompressed entry. The compression ratio of such an archive is never limited, and building the archive is fast.
 #[allow(dead_code, reason = "another test program uses it")]
 pub(crate) fn stored(name: &str, bytes: &[u8]) -> File {
     File { method: 0, ..file(name, bytes) }

@@ -18,7 +18,7 @@ pub struct Member {
 /// The table's result for two contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Edge {
-    /// The smaller content, then the greater one.
+    /// The smaller of the two contents, followed by the greater.
     pub pair: (Content, Content),
     /// The certainty.
     pub tier: Tier,

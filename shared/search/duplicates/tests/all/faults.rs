@@ -6,7 +6,7 @@ use crate::records::record;
 
 use Tier::{Certain, Likely, Possible};
 
-/// A pair of records: the fields of both, those of the first, and those of the second.
+/// A pair of records: the fields of both records, the fields of the first, and the fields of the second.
 type Pair<'a> = (&'a str, &'a str, &'a str);
 
 const ZINC: &str =

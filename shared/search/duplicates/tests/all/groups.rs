@@ -70,7 +70,7 @@ fn possible_copies_refer_to_first_despite_decisions() {
 }
 
 /// The copies belong to the group through the second record, and the last record is unrelated. The DOIs vary the order
-/// of the contents, and with it that of the links.
+/// of the contents, and therefore the order of the links.
 #[test]
 fn unrelated_decisions_keep_reason_of_copies() {
     let place = "y=2006;j=Acta Paediatrica;v=95;i=10;p=1175";
@@ -157,7 +157,7 @@ fn decisions_override_the_table() {
     let copies = [&*copies[0], &*copies[1], &*copies[2]];
     let surely = |of| Some((of, Tier::Certain, Reason::TitleYearAuthor));
     assert_eq!(marked(&copies, &[], &[]), [None, surely(0), surely(0)]);
-    // The third record resembles both and joins the earlier one.
+    // The third record resembles both records and joins the earlier one.
     assert_eq!(marked(&copies, &[(0, 1, different)], &[]), [None, None, surely(0)]);
     assert_eq!(marked(&copies, &[(0, 1, different), (0, 2, different), (1, 2, different)], &[]), [None; 3]);
     // Even if the records contradict the decision.

@@ -160,8 +160,8 @@ proptest! {
     }
 
     /// The groups have the same members for any order of records, pairs and decisions. Only members with decisions keep
-    /// their order: if a reviewer separates two copies, a third copy joins the earlier one, and if two `same` verdicts
-    /// contradict a `different` verdict, that of the earlier records applies.
+    /// their order. If a reviewer separates two copies, a third copy joins the earlier copy. If two `same` verdicts
+    /// contradict a `different` verdict, the verdict on the earlier records applies.
     #[test]
     fn groups_are_independent_of_order(
         different in prop::collection::vec(any_record(), 1..9),
@@ -189,8 +189,8 @@ proptest! {
         }
     }
 
-    /// A worker marks a group without reading the decisions between its members and studies of other groups. So such a
-    /// decision changes no mark, except a possible mark that names the other record of the pair.
+    /// A worker marks a group without reading the decisions between its members and studies of other groups. Therefore,
+    /// such a decision changes no mark, except a possible mark that names the other record of the pair.
     #[test]
     fn decisions_across_groups_change_no_mark(
         different in prop::collection::vec(any_record(), 1..6),

@@ -60,7 +60,7 @@ impl DecisionSubject {
 /// Reasons to refuse a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecisionFault {
-    /// Both studies are the same one.
+    /// The decision names the same study twice.
     #[error("a study is the same as itself")]
     Itself,
     /// The project has the maximum number of decisions.
@@ -130,8 +130,8 @@ impl Decisions {
         all.into_iter().map(|(_, decision)| decision).collect()
     }
 
-    /// Returns the time of a new decision: `now`, or later if the clock of another machine was ahead. So the new
-    /// decision takes effect.
+    /// Returns the time of a new decision: `now`, or later if the clock of another machine was ahead. Therefore, the
+    /// new decision takes effect.
     pub fn next_time(&self, now: Timestamp) -> Timestamp {
         let latest = self.layers.iter().chain(&self.all).map(|decision| decision.at).max();
         let after = latest.and_then(|at| at.checked_add(jiff::SignedDuration::from_nanos(1)).ok());

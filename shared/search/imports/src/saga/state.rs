@@ -37,7 +37,7 @@ pub struct Import {
     pub expected_files: Option<usize>,
     /// `true` if the manifest was received, so that `files` is complete.
     pub announced: bool,
-    /// The files known so far. Their ids sort in the manifest's order.
+    /// The files known so far. The ids of the files sort in the order of the manifest.
     pub files: BTreeMap<FileId, File>,
     /// The running timeout, for the arrival of the files or for the results of reading them. `None` in documents of
     /// earlier versions whose files are being read.

@@ -135,7 +135,7 @@ impl PartBuilder {
         self.last
     }
 
-    /// Returns `true` if the part has as many records or words as it should.
+    /// Returns `true` if the part has reached the maximum number of records or bytes.
     pub fn is_full(&self) -> bool {
         self.count >= MAX_RECORDS || self.bytes >= MAX_BYTES
     }

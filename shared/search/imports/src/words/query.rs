@@ -9,8 +9,8 @@ use super::split::each_word;
 ///
 /// - A study matches if it contains all words of the text, in any order and in any of its title, authors, abstract,
 ///   journal and DOI.
-/// - Words in quotation marks are a phrase: they have to be adjacent, in one of these fields. So are the parts of a
-///   word with punctuation, such as `COVID-19` or a DOI.
+/// - Words in quotation marks are a phrase: they have to be adjacent, in one of these fields. The parts of a word with
+///   punctuation, such as `COVID-19` or a DOI, are treated in the same way.
 /// - The last word also matches longer words that begin with it, unless a space or a quotation mark follows it.
 /// - Case and diacritics are ignored. No other character has a meaning, so there is nothing to escape.
 /// - A text without words matches no study.

@@ -96,7 +96,7 @@ impl Accessions {
         // `WOS:000123456700001 [wos]` in PubMed's format, where one tag holds identifiers of any type.
         let (number, kind) = value.split_once('[').filter(|_| value.ends_with(']')).unwrap_or((value, ""));
         let (number, mut kind) = (number.trim(), kind.trim_end_matches(']'));
-        // Ovid writes a link in its place.
+        // Ovid writes a link in place of the number.
         if kind.starts_with("http") {
             self.link(kind);
             kind = "";
@@ -367,7 +367,7 @@ impl Accessions {
 
     /// Sets the identifiers of a reference.
     pub(super) fn complete(mut self, reference: &mut Reference) {
-        // Ovid writes the number of the database under this tag, EndNote that of the library.
+        // Ovid writes the number of the database under this tag, and EndNote the number of the library.
         match self.id.take() {
             Some(id) if self.is_pubmed && id.len() < 9 => keep(&mut self.pmid, pmid(&id)),
             Some(id) if self.is_embase && id.len() > 8 => self.embase(&id),

@@ -56,7 +56,8 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
             continue;
         }
         match column.named {
-            // A citation of a whole work begins with its authors; that of PubMed follows the name of the journal.
+            // A complete citation begins with the authors of the work. A citation of PubMed follows the name of the
+            // journal.
             Some(named) if named.field == Field::Citation => {
                 let cited = entities::decode(cell);
                 if !(header.has_journal && citation::add(&mut draft, named.name, &cited)) {

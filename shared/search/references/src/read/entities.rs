@@ -6,7 +6,7 @@ use memchr::memchr;
 
 use crate::work::spend;
 
-/// Longest reference: `&thetasym;`, `&#x10FFFF;`.
+/// The maximum length of a reference: `&thetasym;`, `&#x10FFFF;`.
 const MAX_LENGTH: usize = 10;
 
 /// Decodes character references and named entities in a text, once: `&amp;lt;` becomes `&lt;`. Unknown references are

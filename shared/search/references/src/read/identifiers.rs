@@ -99,7 +99,7 @@ pub(super) const NLM: &str = "NLM";
 /// Finds `PMID: 42` in a note, unless the note cites another work.
 pub(super) fn labelled_pmid(note: &str) -> Option<String> {
     const CITES: [&str; 5] = ["omment", "rratum", "ee also", "pdate", "etract"];
-    /// Without a colon, a number has to be longer than those of lists.
+    /// Without a colon, the number has to be longer than the numbers of list items.
     const MIN_DIGITS: usize = 5;
     let note = front(note);
     if !spend(note.len()) {
@@ -135,8 +135,8 @@ const MAX_SEARCHED: usize = 4096;
 
 /// Longest DOI. Real ones have fewer than 200 bytes.
 const MAX_DOI: usize = 500;
-/// Longest registrant of a DOI, with its subdivisions. Without this limit, the search for the slash would pass through
-/// all later beginnings of a DOI.
+/// The maximum length of a DOI's registrant with its subdivisions. Without this limit, the search for the slash would
+/// pass through all later beginnings of a DOI.
 const MAX_REGISTRANT: usize = 64;
 /// Brackets, which are part of a DOI only in pairs.
 const PAIRS: [(char, char); 3] = [('(', ')'), ('[', ']'), ('{', '}')];

@@ -69,7 +69,7 @@ struct Jats<'a> {
     editor: bool,
     /// `true` inside of a contributor.
     in_contributor: bool,
-    /// Inside of alternative forms of one name: `true` if the first one was read.
+    /// The state inside alternative forms of one name: `true` if the first form was read.
     has_alternative: Option<bool>,
     /// Year, month and day of the current date, and its rank: the date of the issue precedes that of a publication online.
     date: [String; 3],

@@ -251,7 +251,7 @@ pub(super) fn read(item: &Map<String, Value>) -> Option<Draft<'static>> {
     Some(draft)
 }
 
-/// The paths of the database that an object belongs to, and its name.
+/// The paths of the object's database, and the name of the database.
 fn shape(item: &Map<String, Value>) -> Option<(&'static [Path], &'static str)> {
     let has = |name: &str| item.contains_key(name);
     // The fields of a BibTeX entry, with all authors in one text. CSL-JSON has a list of them, and `issued`.

@@ -125,7 +125,7 @@ pub(super) fn keywords(draft: &mut Draft<'_>, named: FieldName, value: &str) {
 }
 
 /// Splits keywords in Chinese, Japanese and Korean at wide semicolons, or at commas. In other languages a keyword may
-/// contain a comma: `Neoplasms, Second Primary`. So may the name of a substance: `N,N-二甲基甲酰胺`.
+/// contain a comma: `Neoplasms, Second Primary`. The name of a substance may also contain one: `N,N-二甲基甲酰胺`.
 pub(super) fn east_asian_keywords(value: &str) -> Vec<&str> {
     if value.contains('；') {
         return value.split('；').collect();

@@ -242,7 +242,7 @@ impl Decoder<'_> {
             left = front.find(']').map_or(left, |at| &option[at + 1..]);
         }
         let argument = left.trim_start_matches(' ');
-        // Empty braces only end its name.
+        // Empty braces only end the name of the command.
         if argument.starts_with('{') && !argument.starts_with("{}") {
             return text.len() - argument.len();
         }

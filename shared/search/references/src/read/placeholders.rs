@@ -44,7 +44,7 @@ const ABSTRACTS: [&str; 17] = [
     "sem resumo", "暂无摘要", "无摘要", "抄録なし",
 ];
 
-/// Returns `true` if a value stands for an unknown one.
+/// Returns `true` if a value is a placeholder for an unknown value.
 pub(super) fn is_placeholder(field: Field, value: &str) -> bool {
     let longest = match field {
         Field::Abstract => 200,

@@ -83,7 +83,7 @@ pub(super) fn on_one_line(value: &str) -> Cow<'_, str> {
     decoded
 }
 
-/// Removes the elements of JATS from an abstract, which Crossref writes and others copy: `<jats:p>We test.</jats:p>`.
+/// Removes JATS elements, which Crossref writes and others copy, from an abstract: `<jats:p>We test.</jats:p>`.
 pub(super) fn without_jats(value: Cow<'_, str>) -> Cow<'_, str> {
     let text = value.as_ref();
     if !text.contains("<jats:") || !spend(text.len()) {
@@ -99,7 +99,7 @@ pub(super) fn without_jats(value: Cow<'_, str>) -> Cow<'_, str> {
         "</jats:disp-formula>",
         "<jats:break/>",
     ];
-    /// Longest element, with its attributes.
+    /// The maximum length of an element with its attributes.
     const MAX_ELEMENT: usize = 200;
     let (mut out, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(at) = rest.find('<') {

@@ -60,7 +60,7 @@ struct Zotero<'a> {
     draft: Draft<'a>,
     /// The works around the current element, with their names.
     around: Vec<(&'a str, Work)>,
-    /// `true` after the beginning of the item. Its journal may follow.
+    /// `true` after the beginning of the item. The journal of the item may follow.
     has_item: bool,
     role: Role,
     person: Person,

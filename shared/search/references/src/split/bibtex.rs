@@ -57,7 +57,7 @@ pub(crate) struct BibTex {
 #[derive(Debug)]
 struct PendingStep {
     step: Step,
-    /// The offset of its beginning in the file.
+    /// The offset in the file at which the step's text begins.
     at: u64,
     /// `true` for an entry that may refer to another one.
     refers: bool,

@@ -195,7 +195,7 @@ impl Csv {
 
     /// Handles a tail in which nothing more can be found.
     fn rest(&mut self, tail: &[u8], end: bool) -> Step {
-        // The bytes before `at` belong to the row; a line break after it may not.
+        // The bytes before `at` belong to the row, but a line break after `at` may not.
         if self.at > self.limit {
             return Step::TooLarge { start: 0 };
         }

@@ -27,7 +27,7 @@ pub(crate) struct Lines {
     pub(crate) at: usize,
     /// The position up to which its end has been searched for.
     searched: usize,
-    /// The elements that also end a line. They are the end of its text.
+    /// The elements that also end a line. These elements mark the end of the line's text.
     elements: Option<LineElements>,
 }
 
@@ -70,7 +70,7 @@ impl Lines {
         Some(Line { text: self.at..stop, next })
     }
 
-    /// The part of the current line that is known to belong to it, if its end is not known.
+    /// The known part of the current line, if the end of the line is not known.
     pub(crate) fn known(&self) -> Range<usize> {
         self.at..self.searched.max(self.at)
     }

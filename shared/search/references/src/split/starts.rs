@@ -388,7 +388,7 @@ fn joined(line: &[u8], after: &[u8], current: Format) -> Option<Start> {
     if is_tagged(after, current) && joined_line(line, after, Some(current)).is_none() {
         return None;
     }
-    // Only BibTeX and documents have a second line that is indented as far as a value that continues.
+    // Only BibTeX and documents have a second line with the indentation of a continued value.
     if is_continued(after, current) && memchr::memchr3(b'@', b'<', b'{', line).is_none() {
         return None;
     }
@@ -550,7 +550,7 @@ fn joined_table(line: &[u8], after: &[u8], current: Format) -> Option<(usize, Fo
 /// Checks whether a file begins at a needle.
 type Check = fn(&[u8]) -> bool;
 
-/// The beginnings of files of tagged lines, and what else has to be on the line.
+/// The beginnings of files of tagged lines, and the further text that the line has to contain.
 const NEEDLES: [(&[u8], Format, Check); 15] = [
     (b"TY  - ", Format::Ris, |line| is_known_type(line, false)),
     (b"PMID- ", Format::Nbib, is_nbib),
@@ -591,7 +591,7 @@ fn joined_header(line: &[u8]) -> Option<(usize, Delimiter)> {
     };
     Delimiter::ALL.into_iter().filter(is_table).find_map(|delimiter| {
         let (mut end, mut first) = (line.len(), None);
-        // The names reach back to a cell that is too long for a name.
+        // The header may extend back to the first cell that is too long for the name of a column.
         while line.len() - end <= MAX_HEADER {
             let start = memchr::memrchr(delimiter.byte(), &line[..end]).map_or(0, |at| at + 1);
             let at = joined_name(&line[start..end]).map(|length| end - length);

@@ -100,15 +100,15 @@ pub(crate) struct OpenRecord {
     start: usize,
     /// The beginning of the line that opened it, behind its leading text.
     opened: usize,
-    /// The end of its last text so far.
+    /// The end of the record's last text so far.
     last: usize,
-    /// The role of its first line.
+    /// The role of the record's first line.
     pub(crate) began: LineRole,
     /// `true` if the record has a line of [`LineRole::Type`].
     pub(crate) typed: bool,
     /// `true` if the record has any line of another role or without one.
     pub(crate) filled: bool,
-    /// The number of its lines with a tag.
+    /// The number of the record's lines with a tag.
     pub(crate) fields: usize,
     /// `true` if none of its lines so far is one with which a record certainly begins.
     is_uncertain: bool,
@@ -160,7 +160,7 @@ impl OpenRecord {
         }
     }
 
-    /// The gap before the lines to which the line at `at` belongs, if they may be those of another record.
+    /// The gap before the group of lines that contains the line at `at`, if this group may belong to another record.
     fn gap_before(&self, at: usize, kind: LineRole) -> Option<Gap> {
         if self.blanks <= usize::from(self.is_spaced) && !self.is_behind_end {
             return self.gap;
@@ -237,7 +237,7 @@ impl TaggedSplitter {
         Self { has_late_fields: true, ..self }
     }
 
-    /// Adds text directly before a record without a type line to it.
+    /// Adds text that directly precedes a record without a type line to this record.
     pub(crate) fn with_leading_text(self, is_leading_text: fn(&[u8]) -> bool) -> Self {
         Self { is_leading_text: Some(is_leading_text), ..self }
     }
@@ -308,7 +308,8 @@ impl TaggedSplitter {
         self.has_similar_text && self.open.is_some_and(|open| open.blanks > 0)
     }
 
-    /// The gap before a record that the current line begins, or that it shows to have begun in a line before it.
+    /// The gap before a record that begins with the current line, or whose beginning in an earlier line the current
+    /// line reveals.
     fn begins(&self, kind: LineRole) -> Option<Gap> {
         let at = self.lines.at;
         match &self.open {

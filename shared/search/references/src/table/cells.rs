@@ -21,7 +21,7 @@ enum UnclosedQuote {
     Quoted,
     /// The mark is text.
     Text,
-    /// The mark is text, and a row had one.
+    /// The mark is text, and at least one row contained it.
     Found,
 }
 

@@ -45,7 +45,7 @@ fn name_shapes_split_lists_of_people() {
         ("山田, 太郎", &["山田, 太郎"]),
         ("高橋, 健太郎", &["高橋, 健太郎"]),
         ("山田 太郎", &["山田 太郎"]),
-        // Organisations are whole.
+        // The names of organisations are not split.
         ("Test Institute, Boston MA", &["Test Institute, Boston MA"]),
         ("Ministerio de Salud y Protección Social", &["Ministerio de Salud y Protección Social"]),
     ] {

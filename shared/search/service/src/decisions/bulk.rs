@@ -1,8 +1,8 @@
 //! Decisions about many pairs at once, by a rule.
 //!
 //! A bulk action is a layer of decisions: it takes effect among the single decisions by its time, and undoing it takes
-//! the layer away. So an undone action leaves exactly what was in effect without it, including decisions that other
-//! reviewers have made since.
+//! the layer away. Therefore, an undone action leaves exactly what was in effect without it, including decisions that
+//! other reviewers have made since.
 //!
 //! The actions of a review form one record, and their decisions further ones of at most [`MAX_CHUNK`] decisions.
 
@@ -39,7 +39,7 @@ const CHUNK: &str = "bulk-decisions-chunk";
 const MAX_CHUNK: usize = 1_000;
 /// The maximum number of reads of one request: one for each pair and file, and [`IMPORT_READS`] for each import.
 const MAX_READS: usize = 2_000;
-/// The reads that an import takes: its state and its files.
+/// The number of reads for one import: one for the state and one for the files.
 const IMPORT_READS: usize = 2;
 /// The maximum number of bulk actions of a review.
 const MAX_ACTIONS: usize = 500;
@@ -74,7 +74,7 @@ pub struct BulkAction {
     pub database: Option<String>,
     /// The number of decisions.
     pub decided: u64,
-    /// The number of its records.
+    /// The number of records of the action.
     pub chunks: u64,
     /// The time at which the action was undone, and the reviewer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -408,8 +408,8 @@ impl Selector<'_> {
 }
 
 impl SearchService {
-    /// Decides about pairs of a review by a rule, up to 1,000 per call and among up to 1,000 imports. Pairs that a
-    /// reviewer has decided are left as they are. A repeated request changes nothing that is decided already.
+    /// Decides about pairs of a review by a rule, up to 1,000 per call and among up to 1,000 imports. The action does
+    /// not change pairs that a reviewer has decided. A repeated request changes nothing that is decided already.
     ///
     /// # Errors
     /// Returns an error if a store is unavailable; the decisions of this call may or may not be stored.
@@ -426,7 +426,7 @@ impl SearchService {
         for _ in 0..MAX_TRIES {
             let mut session = self.entry.session(SearchId::from_uuid(project.as_uuid()));
             let records = self.entry.sessions.records.as_ref();
-            // Both are read in the session, so that a concurrent decision is never overruled.
+            // The session reads both records, so that an action never overrules a concurrent decision.
             let single = read(project, session.read(key(project)).await?)?;
             let mut actions = read_index(project, session.read(index_key(project)).await?)?;
             let decisions = single.with_layers(layers(records, project, &actions).await?);

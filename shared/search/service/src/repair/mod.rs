@@ -32,7 +32,7 @@ pub(super) use self::record::{fate, key};
 
 /// The maximum number of records that one repair corrects.
 pub(super) const MAX_CORRECTED: usize = 10_000;
-/// The maximum number of searches that repair one search; each of them is read before another one is added.
+/// The maximum number of searches that repair one search. Each repair is read before another repair is added.
 pub(super) const MAX_REPAIRS: usize = 100;
 /// The number of searches of a project that are read at a time.
 const JOBS_PAGE: usize = 200;
@@ -281,7 +281,7 @@ impl SearchService {
         // A refused session is followed by another session for the same search.
         let mut session = self.entry.session(search_id);
         if keyed.is_some() && session.read(first_request(search_id)).await?.is_some() {
-            // The repair of an earlier request was deleted. Its id is not used again.
+            // The repair of an earlier request was deleted. The id of the repair is not used again.
             return Ok(Repair::Refused(Refusal::KeyUnknown));
         }
         let original = job.repairs.unwrap_or(job.search_id);

@@ -212,7 +212,7 @@ fn usual_name(name: String) -> String {
     vocabulary::find(&name).map_or(name, |known| known.name.to_owned())
 }
 
-/// Returns `true` for the name of a program that keeps records, in which no search takes place.
+/// Returns `true` for the name of a program that manages records, and in which reviewers do not search.
 fn is_manager(name: &str) -> bool {
     let lower = name.to_lowercase();
     MANAGERS.iter().any(|manager| {

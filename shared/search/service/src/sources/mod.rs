@@ -108,7 +108,7 @@ pub enum SourceFault {
 }
 
 impl Source {
-    /// Returns the first problem of the source, if there is one.
+    /// Returns the first problem of the source, if any.
     pub fn fault(&self) -> Option<SourceFault> {
         let is_name = |text: &String| {
             !text.trim().is_empty()

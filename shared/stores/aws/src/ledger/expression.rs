@@ -111,8 +111,8 @@ fn free(claim: &Claim) -> String {
     format!("(attribute_not_exists(#owner) OR #lease <= :now OR #owner = :attempt{finished})")
 }
 
-/// Returns the condition that the fence is that of the claim, and that the item does not expire later than the caller
-/// expects. The fence moves with each claim, so a second copy of the request fails.
+/// Returns the condition that the item has the fence of the claim, and does not expire later than the caller expects.
+/// The fence moves with each claim, so a second copy of the request fails.
 fn at_fence(claim: &Claim) -> &'static str {
     match claim.fence {
         0 => "attribute_not_exists(#fence) AND #expires <= :latest",

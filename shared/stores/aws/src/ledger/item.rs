@@ -11,7 +11,7 @@ use messages::{AttemptId, Token};
 pub const PARTITION: &str = "partition_id";
 /// The attempt inside.
 pub(crate) const OWNER: &str = "owner";
-/// When its lease ends.
+/// The time at which the holder's lease ends.
 pub(crate) const LEASE: &str = "lease_until";
 /// The number of claims.
 pub(crate) const FENCE: &str = "fence";
@@ -71,8 +71,8 @@ pub(crate) fn ttl(at: Timestamp) -> AttributeValue {
     AttributeValue::N(rounded_up.min(Timestamp::MAX.as_second()).to_string())
 }
 
-/// Returns the seconds of a timestamp, rounded down. A whole second has passed at the timestamp exactly if it has
-/// passed at the result.
+/// Returns the seconds of a timestamp, rounded down. Rounding down does not change comparisons with a whole second:
+/// that second is before or at the timestamp if and only if it is before or at the result.
 pub(crate) fn seconds(at: Timestamp) -> AttributeValue {
     let second = if at.subsec_nanosecond() < 0 { at.as_second().saturating_sub(1) } else { at.as_second() };
     AttributeValue::N(second.to_string())

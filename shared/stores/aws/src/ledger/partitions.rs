@@ -35,7 +35,7 @@ pub struct Ledger {
 enum Outcome {
     /// Done; the item as it is now.
     Done(Item),
-    /// The condition does not hold; the item as it is, if there is one.
+    /// The condition does not hold. The value is the current item, if it exists.
     Refused(Option<Item>),
 }
 

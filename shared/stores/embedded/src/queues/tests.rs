@@ -42,7 +42,7 @@ fn count(db: &Connection, what: &str) -> i64 {
     db.query_row(&format!("SELECT count(*) FROM message AS this WHERE {what}"), [], |row| row.get(0)).unwrap()
 }
 
-/// Messages with an unexpected turn, or without an expected one.
+/// Messages that have an unexpected turn, or lack an expected turn.
 const WRONG_TURNS: &str = "(turn IS NOT NULL) <> (held = 0 AND seq = (
     SELECT seq FROM message AS other
     WHERE other.queue = this.queue AND other.search_id IS this.search_id AND other.held = 0

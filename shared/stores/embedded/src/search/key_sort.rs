@@ -1,8 +1,9 @@
 //! Sorting the keys of a file, on the disk if they are many.
 //!
-//! Sorted keys fill the pages of their table in sequence. Inserted study by study, they would be written to as many
-//! pages as there are keys, most of them repeatedly. The keys of a large file would take too much memory. Therefore they
-//! are sorted in parts, which wait in a temporary file and are merged when they are inserted.
+//! Sorted keys fill the pages of their table in sequence. If the keys were inserted study by study, each key would be
+//! written to a different page, and most pages would be written repeatedly. The keys of a large file would take too
+//! much memory. Therefore they are sorted in parts, which wait in a temporary file and are merged when they are
+//! inserted.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

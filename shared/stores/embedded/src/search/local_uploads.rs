@@ -17,7 +17,7 @@ use crate::value::{from_json, json, parse};
 pub struct LocalUpload {
     /// The file.
     pub file_id: FileId,
-    /// The path of its content.
+    /// The path of the file's content.
     pub path: PathBuf,
     /// The form to upload the file with.
     pub form: PresignedPost,

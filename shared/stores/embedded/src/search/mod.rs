@@ -2,7 +2,7 @@
 //!
 //! - `studies` (`study_rows`, `packed`), `compare` (`keys`, `file_keys`, `key_sort`, `shared_keys`): the records of files,
 //!   their keys and marks;
-//! - `words`: the index of their words;
+//! - `words`: the index of the words in studies;
 //! - `objects` (`object_rows`, `frames`), `upload`, `exports`, `notification`: what S3 does; `cpu_pool`: the threads
 //!   that compress;
 //! - `progress`, `parse_attempts`: how far a file has been read;

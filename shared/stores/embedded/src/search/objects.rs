@@ -58,7 +58,7 @@ fn save_grant(db: &Connection, grant: &UploadGrant) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Versions are not kept, so nothing is found under one.
+/// Versions are not kept, so a read with a version finds nothing.
 #[async_trait]
 impl ReadObject for Store {
     async fn head(
@@ -237,7 +237,7 @@ fn unpacked(first: BoxFuture<'static, Next>, doing: String) -> ObjectStream {
         match unpacking.await {
             Ok(None) => Ok(None),
             Ok(Some((piece, frames))) => Ok(Some((piece, (next(|| frames.next(UNPACK_BATCH)), doing)))),
-            // A stored object does not change, so a damaged one stays unusable.
+            // A stored object does not change, so a damaged object remains unusable.
             Err(error) if error.kind() == ErrorKind::InvalidData => Err(StoreError::unusable(doing, error)),
             Err(error) => Err(StoreError::unavailable(doing, error)),
         }

@@ -20,8 +20,8 @@ use zstd::zstd_safe::{CParameter, get_dict_id_from_frame, get_frame_content_size
 /// studies they take more of both, since the tables were made for this level.
 pub(crate) const LEVEL: i32 = 1;
 
-/// The dictionary. It must never change, and neither must the tables: frames compressed with it could not be read any
-/// more. A better dictionary is added under another number.
+/// The dictionary. The dictionary and the tables must never change, because existing frames would become unreadable. A
+/// better dictionary is added under another number.
 const WORDS: &[u8] = include_bytes!("dictionary.txt");
 
 /// The header of the dictionary in zstd's format: its number, and the frequencies of letters and lengths.

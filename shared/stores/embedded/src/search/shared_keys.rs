@@ -167,8 +167,8 @@ impl SharedKeyCache {
         state.last.as_ref().filter(|last| last.listings == state.listings_of(last.project)).cloned()
     }
 
-    /// Returns the last filter if it is valid for a project. Otherwise adds to the number of keys looked up without
-    /// one.
+    /// Returns the last filter if it is valid for a project. If the filter is not valid, the function adds `keys` to
+    /// the number of keys looked up without a filter.
     fn known(&self, project: i64, keys: u64) -> Option<Arc<SharedKeyFilter>> {
         let mut state = self.locked();
         let listings = state.listings_of(project);

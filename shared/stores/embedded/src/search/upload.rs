@@ -37,7 +37,7 @@ pub enum UploadError {
     Expired {
         /// The object's key.
         key: String,
-        /// The time of its expiry.
+        /// The time at which the form expires.
         expired_at: Timestamp,
     },
     /// The form has already been used.

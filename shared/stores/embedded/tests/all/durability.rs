@@ -78,7 +78,7 @@ async fn dropping_last_clone_waits_for_pending_writes() -> TestResult {
 /// The variable with the data directory of the process to kill.
 const FOLDER: &str = "EMBEDDED_FOLDER_OF_THE_VICTIM";
 
-/// Not a separate test: [`acknowledged_data_survives_kill_9`] starts and kills this process.
+/// This function is not a separate test: [`acknowledged_data_survives_kill_9`] starts and kills this process.
 #[tokio::test]
 #[ignore = "is run by another test, in a process of its own"]
 async fn victim_writes_until_killed() -> TestResult {

@@ -343,7 +343,7 @@ async fn stored_data_is_private_to_owner() -> TestResult {
     assert!(files().iter().all(|file| mode(file) == 0o600), "{:?}", files());
     assert_eq!([mode(dir.parent().unwrap()), mode(&dir), mode(&dir.join("objects"))], [0o700; 3]);
 
-    // As an earlier version left them.
+    // The files are in the state in which an earlier version left them.
     fs::set_permissions(dir.join("objects"), PermissionsExt::from_mode(0o755))?;
     fs::set_permissions(dir.join(DATABASE), PermissionsExt::from_mode(0o644))?;
     let _again = open()?;

@@ -47,7 +47,7 @@ async fn packed_study_is_smaller_and_round_trips() -> TestResult {
         studies.iter().map(|study| study.reference.r#abstract.as_ref().map_or(0, String::len)).sum();
     assert!(text == 0 && packed as usize * 3 < said, "{said} bytes in {packed}, and {text} as text");
     assert_eq!(depot.store.select(search, file, after(0, 9)).await?, studies);
-    // A page is bounded by the length of its texts, however small they are compressed.
+    // The length of the uncompressed texts bounds a page, however well they compress.
     let one = Selection { bytes: said / 4, ..after(0, 9) };
     assert_eq!(depot.store.select(search, file, one).await?, studies[..1]);
     Ok(())

@@ -30,8 +30,8 @@ pub(crate) fn wanted(sagas: SignedDuration) -> Vec<Index> {
         index(collections::QUARANTINE, "by_file", by_file, doc! {}),
         // Each study has about nine keys, with one index entry each.
         index(collections::STUDY, "by_key", doc! { study::PROJECT: 1, study::KEYS: 1 }, doc! {}),
-        // The index contains marked studies only, which are rare. It is read backwards, in the order of records,
-        // because two indexes on the same fields in the same direction would count as one.
+        // The index contains marked studies only, which are rare. Queries read this index backwards to get the order of
+        // records, because MongoDB treats two indexes on the same fields in the same direction as one.
         index(
             collections::STUDY,
             "marked",

@@ -1,5 +1,5 @@
-//! Names of the search import's own collections, and of the fields that queries and indexes use. They are stored and do
-//! not change.
+//! Names of the search import's own collections, and of the fields that queries and indexes use. These names are
+//! stored, so they must not change.
 
 /// Names of the collections.
 pub(crate) mod collections {

@@ -130,7 +130,8 @@ async fn identities_of(
     found.map_err(CallError::from).and_then(decode).try_collect().await
 }
 
-/// Encodes a quarantined record. Its id is derived like that of a study, because each record is one or the other.
+/// Encodes a quarantined record. The id of a quarantined record is derived in the same way as the id of a study,
+/// because each record is either a study or quarantined.
 fn encode_quarantined(record: &QuarantinedRecord) -> Result<Document, CallError> {
     Ok(doc! {
         ID: StudyId::of(record.search_id, record.file_id, record.record.number).key(),

@@ -197,7 +197,7 @@ async fn claim_is_identified_to_the_nanosecond() -> TestResult {
 /// An expired document counts as absent and must not block the write, but its outbox is kept.
 #[tokio::test]
 async fn creating_write_replaces_expired_document_keeping_outbox() -> TestResult {
-    // Without the index, so that the server deletes nothing during the test.
+    // The index is missing, so that the server deletes nothing during the test.
     let setup = Setup { indexed: false, ..Setup::default() };
     let scratch = Scratch::with(&servers::mongo::uri(), setup).await?;
     let ended = Timestamp::from_nanosecond(1_767_225_600_000_000_001)?;

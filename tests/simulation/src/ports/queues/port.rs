@@ -107,7 +107,7 @@ impl World {
         self.application.postpones(&stored.spec.queue, state, &message, timestamp(self.now))
     }
 
-    /// Returns `true` if a copy is a message for a paused instance. Its pause uses up receives.
+    /// Returns `true` if a copy is a message for a paused instance. Deliveries during the pause count as receives.
     fn is_for_paused(&self, queue: usize, seq: u64) -> bool {
         let mut copies = self.queues.queues[queue].copies.iter();
         let message = copies.find(|copy| copy.seq == seq).and_then(|copy| Message::decode(&copy.body).ok());

@@ -1,4 +1,4 @@
-//! Removes what databases add to names: degrees, titles, roles, and marks of affiliations.
+//! Removes additions of databases to names: degrees, titles, roles, and marks of affiliations.
 
 use std::borrow::Cow;
 

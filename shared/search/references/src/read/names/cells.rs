@@ -94,7 +94,7 @@ fn between_commas(cell: &str) -> Vec<String> {
     one(cell).into_iter().collect()
 }
 
-/// The name in a map: that of Semantic Scholar, or the parts that Crossref gives.
+/// The name in a map: the complete name of Semantic Scholar, or the parts of the name that Crossref provides.
 fn mapped_name(map: &notation::Map) -> Option<String> {
     let value =
         |name: &str| map.iter().find(|(key, _)| key == name).map(|(_, value)| entities::decode(value));

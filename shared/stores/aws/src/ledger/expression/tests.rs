@@ -40,7 +40,7 @@ fn giving_back(remove: &[Token], ended: bool) -> Release {
     }
 }
 
-/// Every update that there is.
+/// All updates.
 fn all() -> Vec<Update> {
     let partition = PartitionKey::from_uuid(Uuid::from_u128(1));
     let now = Timestamp::from_second(1_000).unwrap();

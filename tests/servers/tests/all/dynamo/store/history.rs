@@ -82,7 +82,7 @@ async fn decisions_are_not_shown_after_their_retention() -> TestResult {
     .await
 }
 
-/// A throttled service makes some writes of a call. The rest is repeated, and nothing else.
+/// A throttled service makes some writes of a call. The client repeats only the remaining writes.
 #[tokio::test]
 async fn unprocessed_decisions_are_written_again() -> TestResult {
     let server = ScriptedServer::start(|index, body| {
