@@ -32,7 +32,7 @@ PAUSE_SECONDS = 0.05
 PATIENCE_SECONDS = 300
 RIS, END = "TY  - JOUR\nTI  - A title\n", "ER  - \n"
 XML = "<xml><records><record><titles><title>A title</title></titles>"
-# The parts of each file: its beginning, what is repeated, and its end.
+# The parts of each file: the beginning, the repeated part, and the end.
 SHAPES = {
     "braces.bib": ("@article{a,\n", "a={\n", "}\n"),
     "escaped-braces.bib": ("@article{a,\n", "a={\\},\n", "}\n"),

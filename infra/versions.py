@@ -31,7 +31,7 @@ from scripts.paths import ROOT
 HOME = ROOT / "target" / "versions"
 # The exit code of clap for an unknown benchmark or option.
 UNKNOWN = 2
-# Sized so that all rounds of all benchmarks take about ten minutes.
+# The sizes are chosen so that all rounds of all benchmarks take about ten minutes.
 BENCHES: dict[str, list[str]] = {
     "saga": ["saga", "--sagas", "2000", "--clients", "32"],
     "saga, one client": ["saga", "--sagas", "300", "--clients", "1"],

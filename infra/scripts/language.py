@@ -51,7 +51,7 @@ PATTERNS = {re.compile(phrase, re.IGNORECASE): advice for phrase, advice in PHRA
 TEXT_LITERAL = re.compile(r'"((?:[^"\\]|\\.){24,})"')
 SENTENCE_END = re.compile(r"(?<=[.!?:])\s+(?=[A-Z`\[*])")
 NOT_IMPERATIVE = re.compile(r"^[a-z]+(?<!s)s$|^[a-z]+(ed|ing)$", re.IGNORECASE)
-# Words in the imperative that end like others.
+# Imperatives with the same ending as other forms.
 IMPERATIVE = {"bring", "embed", "feed", "focus", "need", "shed", "speed", "string", "canvas", "seed", "bias"}
 
 

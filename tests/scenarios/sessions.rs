@@ -342,7 +342,8 @@ async fn key_matches_file_sizes_before_and_after_upload() {
     }
 }
 
-/// A client that repeats its request until all files have arrived must not take the end of the import for their arrival.
+/// A client repeats its request until all files have arrived. It must not mistake the end of the import for the arrival
+/// of the files.
 #[tokio::test]
 async fn repeated_request_is_refused_after_import_ended_without_files() {
     let world = World::new();

@@ -148,7 +148,7 @@ impl World {
         self.functions.start_upload.create(ProjectId::from_uuid(uuid::Uuid::nil()), &request).await.unwrap()
     }
 
-    /// Uploads a file for an announced one. The content matters, but the announced size does not.
+    /// Uploads a file that was announced. The content matters, but the announced size does not.
     pub(crate) async fn upload(&self, announced: &AnnouncedSearch, index: usize, content: &str) {
         self.upload_with(&announced.files[index].upload, announced.files.len(), content).await;
     }

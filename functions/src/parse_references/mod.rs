@@ -144,7 +144,7 @@ impl<'a> InFlightGuard<'a> {
     fn begin(files: &'a Mutex<BTreeSet<FileRef>>, file: FileRef) -> Option<Self> {
         // A panic cannot leave an entry half changed, so a poisoned lock is used as it is.
         let is_first = files.lock().unwrap_or_else(PoisonError::into_inner).insert(file);
-        // Lazily: dropping an unused guard would remove the entry of the other delivery.
+        // The guard is created lazily, because dropping an unused guard would remove the entry of the other delivery.
         is_first.then(|| Self { files, file })
     }
 }

@@ -12,8 +12,8 @@ use references::{Checkpoint, Outcome};
 
 use super::attempt::{AttemptOutcome, FileError, FileRead, PartProgress, ResumePoint};
 
-/// The maximum duration between two checks of the deadline while records are read. A function keeps five seconds after
-/// its deadline to store what was read.
+/// The maximum duration between two checks of the deadline while records are read. A function has five seconds after
+/// its deadline to store the records that it has read.
 const READ_FOR: SignedDuration = SignedDuration::from_millis(500);
 
 /// The maximum number of records that are read at a time. An attempt begins with a batch of one record. If a slow

@@ -89,7 +89,7 @@ impl ParseReferences {
         is_unread && token.is_none_or(is_expected)
     }
 
-    /// Returns those of the files that failed in their search or that the search ended without.
+    /// Returns the files that failed in their search, and the files without which the search ended.
     pub(super) async fn abandoned_files(
         &self,
         search: SearchId,

@@ -91,7 +91,7 @@ impl Workspace {
         }
     }
 
-    /// Opens an existing data directory for work. Fails for a new one, which contains no imports.
+    /// Opens an existing data directory for work. Fails for a new data directory, which contains no imports.
     pub(crate) async fn reopen(config: Config) -> anyhow::Result<Self> {
         has_folder(&config)?;
         Self::open(config).await

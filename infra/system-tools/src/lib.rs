@@ -1,5 +1,5 @@
-//! Tools for the developers and operators of any system. A program with [`SystemCommand`] needs the system's table. One with
-//! [`Command`] also simulates the system, and needs its workload:
+//! Tools for the developers and operators of any system. A program with [`SystemCommand`] needs the system's table. A
+//! program with [`Command`] also simulates the system, and needs its workload:
 //!
 //! ```ignore
 //! #[derive(clap::Parser)]

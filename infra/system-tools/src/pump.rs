@@ -31,7 +31,7 @@ pub struct Args {
     pub every: u64,
 }
 
-/// Delivers messages until the process is asked to stop, and finishes those received by then.
+/// Delivers messages until the process is asked to stop, and finishes the messages that were already received.
 ///
 /// # Errors
 /// Returns an error if settings are wrong, or the address of no queue is set.

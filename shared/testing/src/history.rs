@@ -82,8 +82,8 @@ pub async fn observation_round_trips(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// Observations are ordered by time, and those of the same time by insertion. Each decision is returned once, without
-/// the decisions of other partitions.
+/// Observations are ordered by time. Observations with the same time are in the order of insertion. Each decision is
+/// returned once, without the decisions of other partitions.
 pub async fn history_pages_are_in_chronological_order(ports: &Ports<'_>) -> CheckResult {
     let (partition, other) = (sample::partition(ports.host), sample::partition(ports.host));
     let observation = |n, seconds| observation(ports.host, partition, n, seconds);

@@ -16,8 +16,8 @@ pub fn size<T>(change: T, deep: T) -> T {
     if is_deep() { deep } else { change }
 }
 
-/// Returns the first seed of schedules that no earlier run has tried: `PROOF_SEED`, which the Makefile derives from
-/// the date and prints. Without that variable it is always the same.
+/// Returns the first seed of schedules that no earlier run has tried: `PROOF_SEED`, which the Makefile derives from the
+/// date and prints. Without this variable, the seed is always the same.
 ///
 /// # Panics
 /// Panics if `PROOF_SEED` is not a number.

@@ -144,7 +144,7 @@ pub async fn pages_are_in_order_of_records(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// The order is that of studies.
+/// Unreadable records are listed in the same order as studies.
 pub async fn quarantined_records_are_listed_once_in_order(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let records: Vec<_> = [2, 9, 11].map(|number| search::quarantined(search, file, number)).into();

@@ -286,7 +286,7 @@ pub async fn later_revision_changes_lists(ports: &Ports<'_>) -> CheckResult {
     };
     let once = || vec![second.clone()];
     assert_eq!(is_in(&[own, left, kept, joined]).await?, [once(), Vec::new(), once(), once()]);
-    // A further list becomes its own, and the own one a further one.
+    // A further list becomes the view's own list, and the own list becomes a further list.
     let third = at(3, kept, &[own]);
     ports.write.write(std::slice::from_ref(&third)).await?;
     let once = || vec![third.clone()];

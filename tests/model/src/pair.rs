@@ -245,7 +245,8 @@ impl<A: Saga, B: Saga> PairCheck<A, B> {
         }
     }
 
-    /// Returns `true` if both may be at rest in their states. One whose retention has passed may have been in any state.
+    /// Returns `true` if both may be at rest in their states. A document whose retention has passed may have been in
+    /// any state.
     fn may_rest(&self, system: &PairSystem<A, B>) -> bool {
         let (first, second) = system.states();
         self.rests.iter().any(|rest| {
@@ -254,7 +255,7 @@ impl<A: Saga, B: Saga> PairCheck<A, B> {
         })
     }
 
-    /// Performs what an action of one saga does outside of it.
+    /// Performs the effects of an action of one saga outside this saga.
     fn deliver(&self, system: &mut PairSystem<A, B>, out: Outside) {
         for (partition, token) in out.grants {
             system.grant(partition, token);

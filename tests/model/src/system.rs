@@ -110,7 +110,7 @@ pub(crate) enum Phase<F: Family> {
     Refused(Batch, HeldClaim),
     /// No decision was possible, because it requires more tokens than the attempt has.
     Short(Batch, HeldClaim, TokenDemand),
-    /// After a lack of tokens, the partition was released. It is claimed again with enough tokens.
+    /// After a lack of tokens, the partition was released. The attempt claims the partition again with enough tokens.
     Again(Batch, TokenDemand),
     /// The document is stored, or no write was needed.
     Stored(Batch, HeldClaim, KeyedValue<PlanOf<F>>),

@@ -183,7 +183,7 @@ fn word(n: usize, position: usize) -> String {
     (0..9).map(|letter| char::from(b'a' + (mixed >> (60 - 4 * letter) & 15) as u8)).collect()
 }
 
-/// A record of an own work: only volume, page and year are those of every other work with the same place.
+/// A record of a separate work, which shares only volume, page and year with every other work at the same place.
 fn record(n: usize, place: usize) -> String {
     let title = (0..6).map(|position| word(n, position)).collect::<Vec<_>>().join(" ");
     format!(

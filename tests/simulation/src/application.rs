@@ -95,7 +95,7 @@ impl<W: Workload> TypedApplication<W> {
     }
 }
 
-/// A state of the workload's first saga; `None` for a state of another one.
+/// A state of the workload's first saga; `None` for a state of any other saga.
 fn first<W: Workload>(state: &State) -> Option<&<W::Saga as Saga>::State> {
     state.downcast_ref()
 }

@@ -1,4 +1,5 @@
-//! The workers' clocks. Each differs from the world's clock by up to the error that AWS accepts in signed requests.
+//! The workers' clocks. Each clock differs from the world's clock by up to the error that AWS accepts in signed
+//! requests.
 
 use jiff::SignedDuration;
 

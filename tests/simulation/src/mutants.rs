@@ -1,5 +1,5 @@
-//! Defects that can be planted, each a few lines between a function and its ports. Each breaks the protocol in the way
-//! that its name describes. The simulation must find all of them to be trusted.
+//! Defects that can be planted, each a few lines between a function and its ports. Each mutant breaks the protocol in
+//! the way that its name describes. The simulation must find all of them to be trusted.
 
 mod between;
 mod planted;
@@ -17,7 +17,7 @@ pub(crate) use planted::around;
 pub(crate) struct Notes {
     /// The tokens in the answer to each attempt's claim.
     answers: BTreeMap<AttemptId, BTreeSet<Token>>,
-    /// The ends of leases, by the clocks of their holders.
+    /// The ends of leases, according to the clocks of the holders.
     leases: BTreeMap<AttemptId, Timestamp>,
     /// The attempts that stored a change.
     persisted: BTreeSet<AttemptId>,

@@ -27,7 +27,7 @@ pub(crate) enum Kind {
 pub(crate) enum Grant {
     /// The call continues without a fault.
     Go,
-    /// With an error.
+    /// The call returns an error.
     Fail,
     /// The call returns an error and is performed later.
     Late,

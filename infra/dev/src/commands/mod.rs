@@ -1,4 +1,4 @@
-//! The commands. Each returns `true` on success.
+//! The commands. Each command returns `true` on success.
 
 pub(crate) mod bench;
 pub(crate) mod check_template;

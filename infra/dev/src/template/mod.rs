@@ -2,7 +2,7 @@
 //!
 //! - [`system_tools::template`]: the checks of any system;
 //! - [`environments`]: the values in `config`;
-//! - [`checks`]: the checks of this application. Each is a pure function from a template to findings.
+//! - [`checks`]: the checks of this application. Each check is a pure function from a template to findings.
 
 pub mod checks;
 pub mod environments;

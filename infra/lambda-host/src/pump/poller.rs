@@ -58,7 +58,8 @@ pub struct Pump {
 }
 
 impl Pump {
-    /// Works until `done` resolves, and finishes the messages received by then. Queues without an address are skipped.
+    /// Works until `done` resolves, and finishes the messages that were already received. Queues without an address are
+    /// skipped.
     pub async fn run_until<T>(self, sources: &[Source], done: impl Future<Output = T>) -> T {
         let pump = Arc::new(self);
         let (stop, stopped) = watch::channel(());

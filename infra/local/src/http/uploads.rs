@@ -33,7 +33,7 @@ pub const UPLOADS: &str = "/uploads";
 const MAX_BYTES_BEFORE_FILE: usize = 64 * 1024;
 /// The maximum size of a field.
 const MAX_FIELD_BYTES: usize = 8 * 1024;
-/// The maximum number of fields before the file. The forms of this server have one.
+/// The maximum number of fields before the file. The forms of this server have a single field.
 const MAX_FIELDS: usize = 50;
 
 /// Returns the route for uploads into a data directory. As with S3, a form's last field is the file.

@@ -5,7 +5,7 @@
 //! - [`source`]: a template as written, with its loops expanded;
 //! - [`resolve`]: a template for given values of its parameters;
 //! - [`view`]: functions, queues and roles of a template;
-//! - [`checks`]: the checks. Each is a pure function from a template to findings.
+//! - [`checks`]: the checks. Each check is a pure function from a template to findings.
 //!
 //! The requirements of the functions are not listed here. Their settings come from the configuration
 //! ([`backend::Config::names_of`]), their services and queues from their declarations ([`saga::Function`]), without

@@ -1,4 +1,4 @@
-//! Runs every example as a user does. Each ends with an error if its guarantee does not hold.
+//! Runs every example as a user does. Each example ends with an error if its guarantee does not hold.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test with a line number")]
 
 use std::path::PathBuf;

@@ -349,7 +349,7 @@ pub struct DispatchOutcome {
 pub struct SweepOutcome {
     /// The number of entries that were performed, attempted or set aside.
     pub entries: usize,
-    /// `true` if no due entry is left, `false` if the deadline passed before.
+    /// `true` if no due entry remains; `false` if the deadline passed earlier.
     pub to_the_end: bool,
 }
 

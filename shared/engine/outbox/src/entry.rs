@@ -99,7 +99,8 @@ impl Entry {
         }
     }
 
-    /// Returns the time from which a worker without its claim may perform it; `None` if it is exhausted.
+    /// Returns the time from which a worker without the entry's claim may perform the effect; `None` for an exhausted
+    /// entry.
     pub fn ready_at(&self) -> Option<Timestamp> {
         let ready = self.due_at.max(self.next_attempt_at);
         (!self.poisoned).then(|| self.claimed_until.map_or(ready, |claimed| claimed.max(ready)))

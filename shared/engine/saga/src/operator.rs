@@ -172,7 +172,7 @@ impl Operator {
     /// - The ledger may contain tokens of a later document. A reply to a command of that document would be accepted as
     ///   the reply to a later command.
     /// - The fence of the ledger may be lower than the fence of the document.
-    /// - Without a document, the ledger may contain tokens of one that the restore has removed.
+    /// - Without a document, the ledger may contain tokens of a document that the restore has removed.
     ///
     /// # Errors
     /// Returns an error if a store is unavailable. The call can be repeated.
@@ -325,8 +325,8 @@ impl Operator {
             None => match self.stores.read_views.view(message.partition).await? {
                 // The instance has not begun.
                 Some(view) if !view.ended => false,
-                // The instance has ended, and its document has expired. If the token of the event that ended it was not
-                // removed, the event would begin the instance again.
+                // The instance has ended, and its document has expired. If the token of the event that ended the
+                // instance was not removed, the event would begin the instance again.
                 Some(_) => {
                     let now = self.host.now();
                     if !self.partitions.granted.is_granted(message.partition, &token, now).await? {

@@ -243,7 +243,7 @@ impl<'a, I: StepSaga> Turn<'a, I> {
         Ok(format!("attempt {attempt} at {step}"))
     }
 
-    /// Stops the run: from now on its steps are undone, or left after the pivot.
+    /// Stops the run. From now on, completed steps are undone; steps after the pivot are not undone.
     fn stop(&mut self, reason: String) -> String {
         for (step, state) in &self.before.steps {
             if matches!(state, StepState::Retrying { .. }) {
@@ -258,7 +258,7 @@ impl<'a, I: StepSaga> Turn<'a, I> {
         reason
     }
 
-    /// Adds what follows from the event: the next steps, or the next ones to undo, the end, and the timers.
+    /// Adds the consequences of the event: the next steps, or the next steps to undo, the end, and the timers.
     pub(crate) fn finish(mut self, reason: String) -> Decision<Run<I>> {
         if self.run.phase == Phase::Running {
             self.go_on();

@@ -94,7 +94,7 @@ fn documented_choices_are_accepted() {
     for (name, cells) in rows(&page()) {
         let choices = cells.get(3).into_iter().flat_map(|allowed| allowed.split(", ")).filter_map(quoted);
         for choice in choices {
-            // Optimistic mode takes its own default of the retention.
+            // Optimistic mode has its own default of the retention.
             assert!(read(&name, choice).is_ok(), "{name}={choice}");
         }
     }

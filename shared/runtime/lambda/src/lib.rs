@@ -66,7 +66,7 @@ pub enum SettleVia {
 }
 
 impl SettleVia {
-    /// Returns the way for a program whose events come from the queues of its ports, or from elsewhere.
+    /// Returns the variant for a program. Events come either from the queues of its ports or from elsewhere.
     pub fn with_queues(has_queues: bool) -> Self {
         if has_queues { Self::Queue } else { Self::ResponseOnly }
     }

@@ -64,7 +64,7 @@ impl EffectState {
 }
 
 impl Effect {
-    /// Returns the id for operators: that of its message, or its location if it cannot be read.
+    /// Returns the id for operators: the id of the effect's message, or the location of an unreadable effect.
     pub fn id(&self) -> String {
         match &self.stored {
             Ok(entry) => entry.id.to_string(),

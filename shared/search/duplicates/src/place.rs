@@ -229,7 +229,8 @@ pub(crate) fn is_month(part: &str) -> bool {
     part.starts_with(MONTH)
 }
 
-/// Extracts the number of an issue. The number directly before or after a month is a day or a year. Empty if there is none.
+/// Extracts the number of an issue. The number directly before or after a month is a day or a year. The text is empty
+/// if the record has none.
 pub(crate) fn issue(text: &str) -> String {
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         return first_number(text);

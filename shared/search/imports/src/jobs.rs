@@ -91,10 +91,10 @@ impl Jobs {
         self.scan(&list, after, limit, &mut left, &is_wanted).await
     }
 
-    /// Returns up to `limit` jobs of one or all projects after a cursor, and the cursor of the end if more may
-    /// follow: unfinished jobs first, oldest first, then the others, newest first. Up to [`MAX_SCANNED`] jobs are
-    /// examined, as in [`Jobs::matching`]. If only final states are requested, a job that ended within the last
-    /// minute may be missing.
+    /// Returns a page of up to `limit` jobs of one or all projects after a cursor. Unfinished jobs come first,
+    /// beginning with the oldest; ended jobs follow, beginning with the newest. The result contains the cursor of the
+    /// next page if more jobs may follow. Up to [`MAX_SCANNED`] jobs are examined, as in [`Jobs::matching`]. If only
+    /// final states are requested, a job that ended within the last minute may be missing.
     pub async fn by_age(
         &self,
         wanted: &ByAge,

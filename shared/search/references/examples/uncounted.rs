@@ -24,7 +24,7 @@ const BYTES: usize = 32 * 1024;
 const CHUNK: usize = 8 * 1024;
 /// The time that a file of this size needs at least before its growth is measured.
 const NOTABLE: Duration = Duration::from_millis(6);
-/// The growth for double the size: twice the time, and what measurements differ by.
+/// The maximum growth for double the size: twice the time, and an allowance for the variation of measurements.
 const GROWTH: f64 = 2.6;
 
 fn main() {

@@ -32,7 +32,7 @@ pub enum Error {
         /// The type of file with an article, such as `"a PDF document"`.
         what: &'static str,
     },
-    /// Files in UTF-16 and in other encodings that were joined to one.
+    /// Files in UTF-16 and files in other encodings were joined to one file.
     #[error(
         "it consists of files in UTF-16 and in other encodings, which cannot be read together; upload them one by one"
     )]

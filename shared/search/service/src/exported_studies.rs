@@ -194,7 +194,7 @@ enum State {
 }
 
 impl Export {
-    /// Returns an export of these completed files with these sources. `jobs` are those of their searches.
+    /// Returns an export of these completed files with these sources. `jobs` are the jobs of the studies' searches.
     pub fn of(
         studies: Arc<dyn ReadStudies>,
         files: Vec<FileToExport>,

@@ -17,10 +17,10 @@
 //! workers write. If a worker read before storing its change or before drawing its revision, two workers could miss
 //! each other's files, and neither would mark the pair.
 //!
-//! A result without a mark has to win too. The second worker may keep a study that the first one is about to mark,
-//! because a study that only the second one sees contradicts the match. Therefore, a pass over an added file also
-//! stores "no mark" for each study that is connected to an earlier one (module `connected`). Such studies are few,
-//! because a study to keep is usually the first one of its group.
+//! A result without a mark must also be able to replace a mark. The second worker may keep a study that the first one
+//! is about to mark, because a study that only the second one sees contradicts the match. Therefore, a pass over an
+//! added file also stores "no mark" for each study that is connected to an earlier one (module `connected`). Such
+//! studies are few, because a study to keep is usually the first one of its group.
 //!
 //! A file that is refused is never listed, so no mark names one of its studies. One case is left. A worker that stalls
 //! in step 3 may have read a listing with a file that is then removed, and afterwards other studies are added. The
@@ -87,8 +87,8 @@ const CALL_BATCH: usize = 1_000;
 enum Change {
     /// Studies were added. A study needs a mark, or the absence of one, only if another worker may mark it.
     Added,
-    /// Studies are removed, or a decision changed: a mark may have to go, even one that a concurrent worker is about
-    /// to store.
+    /// Studies are removed, or a decision changed. A mark may have to be removed, even if a concurrent worker is about
+    /// to store it.
     RemovedOrDecided,
 }
 

@@ -234,7 +234,8 @@ impl SearchService {
     /// Creates a review whose owner is a person without access to all reviews, or returns the one of this name if the
     /// person can access it. It is idempotent.
     ///
-    /// The id of the review is new. An id derived from the name may be that of imports that others announced.
+    /// The id of the review is new. An id derived from the name may already belong to imports that other users
+    /// announced.
     ///
     /// # Errors
     /// Returns an error if a store is unavailable; the review may or may not be created.

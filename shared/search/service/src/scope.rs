@@ -41,7 +41,7 @@ pub enum ScopePlace {
         /// The last record that was examined.
         within: RecordPlace,
     },
-    /// A position in the import that follows another one, whichever it is.
+    /// A position in the import that follows another import, whichever import that is.
     Next {
         /// The import that was examined completely; `None` before the first one.
         after: Option<Cursor>,

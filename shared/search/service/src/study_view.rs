@@ -14,8 +14,8 @@ use uuid::Uuid;
 /// The location of a record: the position of its file among the files of the search, from 0, and its number in that
 /// file, from 1.
 ///
-/// Studies are addressed by it because both stores index it. The ids that are derived from it are not stored
-/// everywhere, because they would double the size of a short record.
+/// The API addresses studies by this location, because both stores index it. The ids that are derived from it are not
+/// stored everywhere, because they would double the size of a short record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RecordPlace {
     /// The position of the file among the files of its search, from 0.

@@ -113,7 +113,7 @@ impl Dynamo {
         let table = &self.settings.table;
         let request = self.client.update_time_to_live().table_name(table).time_to_live_specification(ttl);
         let Err(error) = request.send().await else { return Ok(()) };
-        // The service refuses to enable what is enabled.
+        // The service refuses to enable a feature that is already enabled.
         let described = self.client.describe_time_to_live().table_name(table).send().await;
         let described = described.ok().and_then(|answer| answer.time_to_live_description);
         match described.as_ref().and_then(TimeToLiveDescription::attribute_name) {

@@ -60,7 +60,7 @@ pub(crate) const FIRST: &str = "SELECT seq, visible_at FROM message
 pub(crate) const OVERDUE: &str = "SELECT seq, search_id, visible_at FROM message
     WHERE queue = ?1 AND held = 1 AND visible_at <= ?2";
 
-/// Returns the partitions of the next groups, up to `max`. Each has messages to receive.
+/// Returns the partitions of the next groups, up to `max`. Each of these partitions has messages that can be received.
 pub(crate) fn next(
     db: &Connection,
     queue: &str,

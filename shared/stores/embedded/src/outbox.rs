@@ -170,7 +170,8 @@ fn due(
     let mut statement = db.prepare_cached(DUE)?;
     let mut rows = statement.query(params![of, nanos(now)])?;
     let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
-    // Read in the order of waiting and cut off as soon as there are enough: a long queue costs no more.
+    // The entries are read in the order of waiting, and reading stops as soon as enough were found. A long queue
+    // therefore costs no more.
     while found.len() < limit
         && let Some(row) = rows.next()?
     {

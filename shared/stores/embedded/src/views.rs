@@ -244,7 +244,7 @@ fn by_age(db: &Connection, meant: &AgeFilter, after: Option<Cursor>, count: usiz
 }
 
 fn page(db: &Connection, list: Uuid, after: Option<Cursor>, count: usize) -> Result<Page, Fault> {
-    // Without a cursor, after everything that can be stored.
+    // Without a cursor, the position is after every possible value.
     let (created_at, partition) = after
         .map_or((i64::MAX, String::new()), |after| (nanos(after.created_at), after.partition.to_string()));
     let (list, max) = (list.to_string(), limit(count.saturating_add(1)));

@@ -75,7 +75,7 @@ pub(crate) mod view {
     pub(crate) const ENDED: &str = "Ended";
     /// List that contains the view.
     pub(crate) const LIST: &str = "ProjectId";
-    /// Further lists that contain the view, an array. Absent if there are none.
+    /// Further lists that contain the view, an array. The field is absent if the list is empty.
     pub(crate) const FURTHER_LISTS: &str = "AlsoIn";
     /// Creation time in nanoseconds, which determines the order.
     pub(crate) const CREATED_AT: &str = "CreatedAt";
@@ -94,7 +94,7 @@ pub(crate) mod failure {
     pub(crate) const CAUSE: &str = "Cause";
     /// Time of the last occurrence in nanoseconds.
     pub(crate) const LAST_SEEN: &str = "LastSeen";
-    /// Expiry date for the TTL index. Absent while an operator has to act.
+    /// Expiry date for the TTL index. The field is absent while an operator has to act.
     pub(crate) const EXPIRES_AT: &str = "ExpiresAt";
     /// `true` if an operation is running. A unique index of the running operations allows only one.
     pub(crate) const RUNNING: &str = "Running";

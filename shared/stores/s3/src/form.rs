@@ -51,8 +51,8 @@ impl Uploads {
         })
     }
 
-    /// The bucket's URL. The client knows all rules about regions, partitions and custom endpoints, so the URL is taken
-    /// from that of an object in it.
+    /// The bucket's URL. The client knows all rules about regions, partitions and custom endpoints, so the URL of the
+    /// bucket is derived from the URL of an object in it.
     async fn url(&self, doing: &str) -> Result<String, StoreError> {
         let valid = PresigningConfig::expires_in(Duration::from_secs(1))
             .map_err(|error| StoreError::unusable(doing, error))?;

@@ -58,7 +58,7 @@ pub async fn received_message_is_hidden_and_redelivered(ports: &Ports<'_>) -> Ch
     Ok(())
 }
 
-/// The delay is that of the send.
+/// The delay is counted from the time of sending.
 pub async fn delayed_message_is_invisible_until_due(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let message = ports.outgoing(VISIBILITY)?;

@@ -15,7 +15,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     messages_are_counted_by_state(ports).await
 }
 
-/// Visible messages, messages in flight, and delayed messages. The age is that of an existing message.
+/// Visible messages, messages in flight, and delayed messages. The reported age belongs to an existing message.
 pub async fn messages_are_counted_by_state(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     until(ports, Depth::default()).await?;

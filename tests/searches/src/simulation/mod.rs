@@ -266,7 +266,7 @@ impl Workload for Searches {
         let parsed = scene.parsed.entry(FileRef::new(search, command.file_id)).or_default();
         parsed.insert(id);
         let count = parsed.len();
-        // After a restore, another command may read what an undone one had read.
+        // After a restore, another command may read a file that an undone command had read.
         if count > 1 && !scene.restored().is_some_and(RestoredStores::has_database) {
             let detail =
                 format!("file {} of search {search} was parsed by {count} commands", short(&command.file_id));
@@ -324,8 +324,8 @@ impl Workload for Searches {
         }
     }
 
-    /// Compares the outside world before and after repeated actions. Abandoned files are left out: their studies are
-    /// hidden, and a late duplicate of their command may succeed.
+    /// Compares the outside world before and after repeated actions. Abandoned files are omitted, because their studies
+    /// are hidden, and a late duplicate of their command may succeed.
     fn unchanged(&self, before: &Outside, after: &Outside) -> Result<(), String> {
         if before.commands() != after.commands() {
             return Err("what was parsed".to_owned());

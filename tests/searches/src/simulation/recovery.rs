@@ -21,7 +21,7 @@ pub(super) const UNCOMPARED: &str = "no decided studies are compared after a res
 
 const OPERATOR: &str = "operator";
 
-/// Runs `after-restore` once. Returns `false` if it has to be repeated.
+/// Runs `after-restore` once. Returns `false` if the operator has to repeat the command.
 pub(super) async fn after_restore(ports: Ports, access: Access<Outside>, what: RestoredStores) -> bool {
     let Ok(start) = SearchService::over(&ports, &functions::SYSTEM) else { return false };
     let reading = match what.has_database() && !access.has(REPLIES_ADMITTED) {
@@ -60,7 +60,7 @@ async fn unfinished(ports: &Ports, access: &Access<Outside>, after: &AfterRestor
     }
 }
 
-/// Compares the studies of all decisions again. Returns `false` if it has to be repeated.
+/// Compares the studies of all decisions again. Returns `false` if the operator has to repeat the command.
 async fn compare_decided(after: &AfterRestore) -> bool {
     let Ok(projects) = after.projects().await else { return false };
     for project in projects {
@@ -71,7 +71,7 @@ async fn compare_decided(after: &AfterRestore) -> bool {
     true
 }
 
-/// Runs `check --delete` once. Returns `false` if it has to be repeated.
+/// Runs `check --delete` once. Returns `false` if the operator has to repeat the command.
 pub(super) async fn check_stored(ports: Ports, access: Access<Outside>) -> bool {
     let Ok(check) = OrphanStudies::over(&ports, &functions::SYSTEM, OPERATOR.to_owned()) else {
         return false;

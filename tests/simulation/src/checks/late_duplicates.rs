@@ -70,7 +70,7 @@ impl World {
         purged.for_each(|sent| sent.is_purged = true);
     }
 
-    /// Sends a duplicate of one sent message, if a copy of it may be left.
+    /// Sends a duplicate of one sent message, if a copy of the message may still exist.
     pub(crate) fn send_any_again(&mut self) {
         let chosen = self.rng.index(self.checks.sent.len());
         if let Some(sent) = self.checks.sent.values().nth(chosen).filter(|sent| !sent.is_purged) {

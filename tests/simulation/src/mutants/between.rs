@@ -31,7 +31,7 @@ impl Port {
         }
     }
 
-    /// The messages as they leave, with the defects of those between sagas.
+    /// Returns the messages that are actually sent, after the planted defects of messages between sagas were applied.
     pub(crate) fn between_sagas(&self, messages: &[Outgoing]) -> Vec<Outgoing> {
         let now = self.now();
         self.perform(|world| {

@@ -100,7 +100,7 @@ impl Queues {
         &self.queues[place].spec
     }
 
-    /// Returns `true` if a function consumes it, so that a duplicate of a message matters.
+    /// Returns `true` if a function consumes the queue, so that a duplicate of a message can have an effect.
     pub(crate) fn is_worked(&self, queue: &Queue) -> bool {
         self.place(queue).is_some_and(|place| self.queues[place].is_worked)
     }

@@ -228,7 +228,7 @@ impl TallyErrors {
     }
 }
 
-/// One client's connection, which is reopened if the server closes it.
+/// The connection of one client, which is reopened if the server closes it.
 struct Connection {
     authority: String,
     open: Option<SendRequest<Full<Bytes>>>,

@@ -1,4 +1,4 @@
-//! Benchmark of engines: the clients, and the server with our engine. Both print JSON for comparisons.
+//! Benchmark of engines: the clients, and the server with our engine. Both benchmarks print JSON for comparisons.
 
 use dev::bench::tally::{clients, server};
 use local::output;

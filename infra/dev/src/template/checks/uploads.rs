@@ -37,8 +37,8 @@ pub(crate) fn exports(template: &Template) -> Vec<Finding> {
     findings
 }
 
-/// The bucket sends notifications for exactly the keys that its queue's function treats as uploads. With more, the
-/// function is invoked in vain; with fewer, uploads are missed.
+/// The bucket sends notifications for exactly the keys that its queue's function treats as uploads. If the rule matches
+/// more events, the function is invoked unnecessarily. If the rule matches fewer events, uploads are missed.
 pub(crate) fn prefix(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut told = false;

@@ -36,7 +36,7 @@ const BROAD: [&str; 6] = [
     "ec2:UnassignPrivateIpAddresses",
 ];
 
-/// Calls about the deployments of a stack, whose names AWS generates from that of the stack.
+/// Calls about the deployments of a stack. AWS generates the names of deployments from the name of the stack.
 const OF_DEPLOYMENTS: [&str; 2] =
     ["codedeploy:GetDeployment", "codedeploy:PutLifecycleEventHookExecutionStatus"];
 

@@ -206,7 +206,7 @@ pub(crate) fn agreed<P>(system: &System<P>, template: &Template) -> Vec<Finding>
 fn differences(spec: &QueueSpec, source: &Source<'_>) -> Vec<Finding> {
     let queue = &source.queue;
     let (visibility, agreed) = (queue.visibility(), spec.visibility.as_secs());
-    // A template allows for the longest batching window. A deployment only contains the chosen one.
+    // A template allows for the longest batching window. A deployment contains only the chosen window.
     let with_window = source.window().map(|_| agreed + MAX_WINDOW);
     let mut findings = Vec::new();
     let mut differs = |what: String| findings.push(Finding::new(queue.id, what));

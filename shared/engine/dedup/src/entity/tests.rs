@@ -60,7 +60,7 @@ enum Worker {
 struct World {
     item: Item,
     entity: StoredEntity,
-    /// The deliveries that are left of each message.
+    /// The remaining deliveries of each message.
     queue: [u32; 2],
     workers: [Worker; 2],
     second: i64,

@@ -1,7 +1,7 @@
-//! The assessment of the failures that went ahead of the others.
+//! The assessment of the canary failures, which are retried before the others.
 //!
 //! A failure that does not come back proves nothing until a worker has tried it. Therefore, a retry continues only
-//! after each message that went ahead was processed. Three sources are consulted, in this order:
+//! after each canary message was processed. Three sources are consulted, in this order:
 //!
 //! 1. the queue, if it can find a single message (a data directory);
 //! 2. the history, which has the decision of the worker that processed the message;
@@ -91,8 +91,8 @@ impl Failures {
         })
     }
 
-    /// Returns the outcome in the history. Only the function behind the queue counts, since another one may have sent
-    /// the message.
+    /// Returns the outcome in the history. Only decisions of the function behind the queue count, because another
+    /// function may have sent the message.
     async fn decided(
         &self,
         partition: Option<PartitionKey>,

@@ -43,7 +43,7 @@ pub enum Origin {
     Unreadable {
         /// The location of the entry or record, in a format of the store.
         place: String,
-        /// `true` for the outbox of sessions, `false` for that of sagas.
+        /// `true` for the outbox of sessions; `false` for the outbox of sagas.
         of_sessions: bool,
     },
 }
@@ -205,7 +205,7 @@ pub struct Failure {
     pub marks: Vec<String>,
     /// When the failure may be removed; `None` as long as it needs attention.
     pub expires_at: Option<Timestamp>,
-    /// The number of writes. Not part of the serialized failure.
+    /// The number of writes. This value is not part of the serialized failure.
     #[serde(skip)]
     pub revision: u64,
 }

@@ -51,8 +51,9 @@ pub struct Retry {
     pub limit: Option<u64>,
     /// The rate in failures per second, 1 to [`MAX_PER_SECOND`].
     pub per_second: u32,
-    /// The number of failures that go ahead, up to [`MAX_CANARIES`]. The others are retried only if workers process all
-    /// of these; see [`CANARY_WAIT`](super::operation::CANARY_WAIT) and [`CANARY_LIMIT`].
+    /// The number of canary failures, which are retried before the others, up to [`MAX_CANARIES`]. The others are
+    /// retried only if workers process all of these; see [`CANARY_WAIT`](super::operation::CANARY_WAIT) and
+    /// [`CANARY_LIMIT`].
     pub canary: u32,
 }
 
@@ -464,8 +465,7 @@ impl Failures {
         }
     }
 
-    /// Continues once every failure that went ahead was processed. Stops if one failed again, or if no worker handles
-    /// them.
+    /// Continues once every canary failure was processed. Stops if one failed again, or if no worker handles them.
     async fn assess(&self, operation: &Operation) -> Result<bool, StoreError> {
         // Collected first, because a message that failed again may still be in its dead-letter queue.
         if let Err(error) = self.collect(None).await {
@@ -590,8 +590,8 @@ fn phase_after(operation: &Operation, outcomes: &[Outcome], now: Timestamp) -> P
     let count = |outcome| outcomes.iter().filter(|found| **found == outcome).count();
     let ahead = operation.canaries.len();
     let stopped = |why| Phase::Stopped { at: now, why };
-    // One failed canary stops the operation at once. Otherwise a canary that no worker has touched means that no worker
-    // is running, while one that a worker has touched gets more time.
+    // One failed canary stops the operation at once. Otherwise, a canary that no worker has tried indicates that no
+    // worker is running. A canary that a worker has tried gets more time.
     match (count(Outcome::Failed), count(Outcome::Taken), count(Outcome::Waiting)) {
         (0, 0, 0) if count(Outcome::Processed) > 0 => Phase::Running,
         (0, 0, 0) => stopped(format!(

@@ -193,7 +193,7 @@ impl<'a, S: Saga> Draft<'a, S> {
     }
 
     /// Cancels outbox entries that were evidently sent: the message itself, and the request that it answers. If entries
-    /// can be sent but not settled, each sweep would send them again, and only this stops the duplicates from
+    /// can be sent but not settled, each sweep would send them again. Only this removal prevents the duplicates from
     /// multiplying.
     fn cancel_sent_entries(&mut self, message: &Message) {
         // The reply of a saga may be caused by a later message than the request.
@@ -306,8 +306,8 @@ pub(super) fn is_immediate(entry: &Entry, now: Timestamp) -> bool {
     entry.is_due(now) && entry.kind != Kind::View
 }
 
-/// Returns `true` if a message is the processed one, or another one with the same token. A token admits one message,
-/// but it may still be in the ledger if the worker that used it has crashed.
+/// Returns `true` if a message is the processed message, or has the same token. A token admits one message, but it may
+/// still be in the ledger if the worker that used it has crashed.
 pub(super) fn is_same_message(processed: &ProcessedMessage, message: &Message) -> bool {
     processed.id == message.id || (message.token.is_some() && processed.token == message.token)
 }
@@ -442,8 +442,8 @@ mod tests {
     fn claim_is_kept_while_few_tokens_remain() {
         let opened = toy::incoming(1, Event::Opened {});
         let stored = toy::stored(std::slice::from_ref(&opened));
-        // Removed tokens: that of the message, those that were minted for the document, and the attempt's own unused
-        // ones.
+        // Removed tokens: the token of the message, the tokens that were minted for the document, and the attempt's own
+        // unused tokens.
         let leaves = |event, keep| {
             let input = toy::PlanInput { max_leftover: keep, ..toy::input(Some(&stored)) };
             let plan = decide(&Toy, &input, &[toy::incoming(2, event)]).unwrap();

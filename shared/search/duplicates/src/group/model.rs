@@ -27,7 +27,8 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// Compares two records. Returns `None` if they are copies of each other, or no line of the table matches.
+    /// Compares two records. Returns `None` if the records are copies of each other, or if no line of the table
+    /// matches.
     #[must_use]
     pub fn between(one: Content, fields: &Fields, other: Content, other_fields: &Fields) -> Option<Self> {
         let (tier, reason) = compare(fields, other_fields)?;

@@ -57,7 +57,8 @@ pub(super) fn texts(reference: &Reference) -> impl Iterator<Item = &str> {
     std::iter::once(&reference.title).chain(&reference.authors).chain(others).map(String::as_str)
 }
 
-/// The records of a word: the difference of each to the previous one, the first one's to the end of the previous part.
+/// The records of a word, each stored as the difference to the previous record. The first record is stored as the
+/// difference to the end of the previous part.
 struct Records {
     last: u64,
     bytes: Vec<u8>,

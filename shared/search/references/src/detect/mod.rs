@@ -42,7 +42,7 @@ pub(crate) struct Detection {
     pub(crate) unread: Option<&'static str>,
 }
 
-/// Detects encoding and format from the first bytes of a file. With `end` they are the whole file.
+/// Detects encoding and format from the first bytes of a file. With `end`, these bytes are the complete file.
 pub(crate) fn detect(window: &[u8], end: bool) -> Result<Detection, Error> {
     if window.is_empty() {
         return Err(Error::Empty);

@@ -61,8 +61,8 @@ impl Jis {
     }
 }
 
-/// The original bytes of a text whose letters may have their high bit set. Letters that a line ends without a sequence
-/// get one.
+/// The original bytes of a text whose letters may have their high bit set. Letters at the end of a line without an
+/// escape sequence get such a sequence.
 pub(super) fn original(bytes: &[u8]) -> Vec<u8> {
     let (mut state, mut out) = (Jis::default(), Vec::with_capacity(bytes.len()));
     for byte in bytes {

@@ -4,11 +4,11 @@
 /// ever of so many in a row with a line end.
 const SHOWN: usize = 80;
 
-/// Finds text in another width of characters than that of the file. One reader cannot read both.
+/// Finds text in another width of characters than that of the file. A single reader cannot read both encodings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WidthCheck {
     is_utf16: bool,
-    /// The number of bytes up to now that are those of the other width.
+    /// The number of consecutive bytes so far that indicate the other width.
     run: usize,
     /// `true` if one of the bytes ends a line.
     has_line_end: bool,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{Certainty, Decoder, Encoding, OtherEncoding, is_cut_utf8};
 use crate::stored_bytes::Bytes;
 
-/// The number of bytes that are kept for the guess. More would not change it.
+/// The number of bytes that are kept for the guess. More bytes would not change the guess.
 const MAX_BYTES: usize = 32 * 1024;
 /// The most common encoding of old exports.
 const WESTERN: Decoder = Decoder::Web(WINDOWS_1252);

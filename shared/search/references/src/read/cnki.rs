@@ -42,7 +42,7 @@ fn title_and_type(value: &str) -> (&str, &str) {
 pub(super) fn read(text: &str) -> Draft<'_> {
     let mut draft = Draft::default();
     for (name, value) in labels::values(text, tag) {
-        // The number of the next record may end the last value of this one.
+        // The last value of a record may end with the number of the next record.
         let value = match value.rsplit_once(['\n', '\r']) {
             Some((value, number)) if is_number(number.as_bytes()) => value.trim_end(),
             _ => value,

@@ -27,7 +27,7 @@ pub(super) fn list(cell: &str) -> Option<Vec<String>> {
 /// The texts and numbers of a map, with their keys.
 pub(super) type Map = Vec<(String, String)>;
 
-/// Parses a map, or a list of maps. Inner maps are left out. Semantic Scholar lists authors as
+/// Parses a map, or a list of maps. Inner maps are omitted. Semantic Scholar lists authors as
 /// `[{'authorId': '1', 'name': 'Ann Roe'}]`, and identifiers as `{'DOI': '10.1/x'}`.
 pub(super) fn maps(cell: &str) -> Option<Vec<Map>> {
     let cell = cell.trim();

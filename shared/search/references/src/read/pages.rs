@@ -63,8 +63,8 @@ pub(super) fn normalized(pages: &str) -> Option<String> {
     (range != pages).then_some(range)
 }
 
-/// Returns `true` for two numbers with a hyphen between them. ERIC writes `p` before them. Without a range the letter may
-/// be a part of the page.
+/// Returns `true` for two numbers with a hyphen between them. ERIC writes `p` before them. In a single page, the letter
+/// may be part of the page.
 fn is_range(pages: &str) -> bool {
     let is_number = |page: &str| !page.is_empty() && page.bytes().all(|byte| byte.is_ascii_digit());
     pages.split_once(['-', '–']).is_some_and(|(first, last)| is_number(first) && is_number(last))

@@ -23,7 +23,7 @@ const MAX_PARENTS: usize = 3;
 const INHERITED: u64 = 4 << 20;
 /// The number of bytes that entries may inherit in addition for each byte of the file. Real files need two or three.
 const INHERITED_PER_BYTE: u64 = 32;
-/// The first byte of the allowance in a checkpoint. No entry begins with it.
+/// The first byte of the allowance in a checkpoint. No entry begins with this byte.
 const MARK: u8 = b'%';
 
 const INHERITS_TOO_MUCH: &str = "it inherits fields from another entry by crossref, and the entries of the file inherit far more \

@@ -40,7 +40,7 @@ impl CutOff {
     /// The text of a step that may contain the beginning of another file, and `true` if the file may begin with it.
     fn searched(&self, tail: &[u8], step: &Step) -> Option<(Range<usize>, bool)> {
         match *step {
-            // The faults of BibTeX are others.
+            // BibTeX has other faults.
             Step::Found { ref record, fault: Some(_), .. } if self.format != Format::BibTex => {
                 Some((record.clone(), false))
             }

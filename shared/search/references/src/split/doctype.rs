@@ -10,7 +10,7 @@ pub(super) enum Doctype {
     External(usize),
     /// The end has not arrived yet.
     Incomplete,
-    /// A declaration with an internal subset, or an invalid one.
+    /// A declaration with an internal subset, or an invalid declaration.
     Refused,
 }
 

@@ -164,7 +164,7 @@ enum Kind {
     Record,
     /// A record, or an object around records.
     Undecided,
-    /// Any other value outside of records.
+    /// Any other value outside records.
     Other,
 }
 

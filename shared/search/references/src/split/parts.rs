@@ -159,7 +159,7 @@ impl Parts {
             self.unread = Some(Page::Behind);
         }
         let mut found = starts::find(line, !self.rest, &tail[next..], self.format);
-        // The first line of a web page may end in that of the file inside of it.
+        // The first line of a web page may end with the first line of the file inside the page.
         if self.unread == Some(Page::Inside)
             && found.is_some_and(|start| start.at == 0 && !self.may_begin(start, line))
         {

@@ -42,7 +42,7 @@ const KINDS: [&[u8]; 26] = [
     b"Web",
 ];
 
-/// The tags. In prose they would be words.
+/// The tags. In prose, such tags would be words.
 #[rustfmt::skip]
 const TAGS: [&str; 65] = [
     "RT", "SR", "ID", "A1", "A2", "A3", "A4", "A5", "A6", "T1", "T2", "T3", "JF", "JO", "YR", "FD", "VO", "IS", "SP",

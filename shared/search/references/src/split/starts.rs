@@ -121,7 +121,7 @@ fn may_begin(line: &[u8]) -> bool {
     may_begin_tagged(line) || matches!(line.first(), Some(b'<' | b'[' | b'{')) || may_be_table(line)
 }
 
-/// Returns `false` if the first two bytes are those of no line of [`tagged`], of CNKI, and of no byte-order mark.
+/// Returns `false` if the first two bytes begin neither a line of [`tagged`] or CNKI nor a byte-order mark.
 fn may_begin_tagged(line: &[u8]) -> bool {
     // Only RIS may be indented, but the other lines need no second check.
     let first =

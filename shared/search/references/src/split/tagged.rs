@@ -63,7 +63,7 @@ pub(crate) struct LineRules {
     pub(crate) begins_next: fn(&OpenRecord, LineRole) -> bool,
 }
 
-/// Distinguishes a line of [`LineRole::Type`] from text that begins like one.
+/// Distinguishes a line of [`LineRole::Type`] from text with the same beginning.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TypeInText {
     /// Returns `true` for the bytes of text that begin with the line.

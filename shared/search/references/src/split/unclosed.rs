@@ -55,7 +55,7 @@ impl Shape {
         }
     }
 
-    /// Returns `true` if the delimiters are those of a row.
+    /// Returns `true` if the number of delimiters fits a row.
     fn fits(self, found: &Delimiters) -> bool {
         found.all == self.delimiters && found.blanks * 2 < found.all
     }

@@ -151,7 +151,7 @@ pub(crate) struct Column {
 }
 
 impl Header {
-    /// Parses the header in this row, if it is one.
+    /// Parses this row if it is a header.
     pub(crate) fn parse(row: &str, delimiter: Delimiter) -> Option<Self> {
         let quotes = has_quotes(row.as_bytes(), delimiter);
         let mut names: Vec<_> = cells(row, delimiter.byte(), quotes).take(MAX_COLUMNS).collect();

@@ -50,7 +50,7 @@ impl Meeting {
     /// A time in which any machine wakes a thread; it passes only if a test fails.
     const TIMEOUT: Duration = Duration::from_secs(60);
 
-    /// Returns `true` once two threads are here; the first waits for the other.
+    /// Returns `true` once two threads have called this function; the first thread waits for the second.
     fn attend(&self) -> bool {
         let mut here = self.here.lock().unwrap();
         if here.insert(thread::current().id()) {

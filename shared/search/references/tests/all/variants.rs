@@ -715,7 +715,7 @@ fn cells_in_iso_2022_jp_have_line_breaks() {
 
 #[test]
 fn iso_2022_jp_letters_are_not_syntax() {
-    // With an odd number of quotation marks, braces and angle brackets.
+    // The text contains an odd number of quotation marks, braces and angle brackets.
     let all: String = ('ぁ'..='ん').chain("飲絢唖".chars()).chain('ァ'..='ヶ').collect();
     for (text, records) in [
         (

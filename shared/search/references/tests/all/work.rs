@@ -15,7 +15,8 @@ use crate::read_in_chunks;
 type Gap = (&'static str, &'static str);
 /// A piece, the fragment that is repeated after it, and a piece after all fragments.
 type Fragments = (&'static str, &'static str, &'static str);
-/// Two fragments. The first one is repeated, and then the second one as often, so that one may close the other.
+/// Two fragments. The first fragment is repeated, followed by the same number of repetitions of the second fragment, so
+/// that one may close the other.
 type Pair<'a> = (&'a str, &'a str);
 
 /// Pieces before and after the fragments.
@@ -50,8 +51,8 @@ fn assert_file_proportional(file: impl Fn(usize) -> String, bytes: usize, shape:
     let of = |bytes: usize| work_of(&file(bytes));
     let (once, twice) = (of(bytes), of(2 * bytes));
     let longest = file(2 * bytes).len();
-    // A single jump is possible: a record may be read that was refused early when it was smaller.
-    // A file that no reader accepts takes no work.
+    // A single jump is possible, because a larger record may be read although a smaller one was refused early. A file
+    // that no reader accepts takes no work.
     let grows = twice == 0 || twice < 3 * once || of(4 * bytes) < 3 * twice;
     assert!(grows, "{once} and {twice} for {shape:?}");
     assert!(twice <= work::budget(longest), "{twice} for {longest} bytes of {shape:?}");

@@ -1,8 +1,8 @@
 //! Decisions about many pairs at once, by a rule.
 //!
-//! A bulk action is a layer of decisions: it takes effect among the single decisions by its time, and undoing it takes
-//! the layer away. Therefore, an undone action leaves exactly what was in effect without it, including decisions that
-//! other reviewers have made since.
+//! A bulk action is a layer of decisions: it takes effect among the single decisions by its time, and an undo removes
+//! the layer. Therefore, an undone action leaves exactly what was in effect without it, including decisions that other
+//! reviewers have made since.
 //!
 //! The actions of a review form one record, and their decisions further ones of at most [`MAX_CHUNK`] decisions.
 
@@ -121,7 +121,7 @@ pub enum BulkRefusal {
     /// The action was undone.
     #[error("the bulk action was undone")]
     Undone,
-    /// The id is that of another action.
+    /// The id belongs to another action.
     #[error("the id belongs to a bulk action with another rule")]
     OtherRule,
     /// The review has the maximum number of actions or decisions.

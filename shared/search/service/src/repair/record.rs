@@ -173,7 +173,7 @@ mod tests {
         Some(file(number, 0).search_id)
     }
 
-    /// Search 2 failed to repair file 1 of search 1; search 3 repairs that of search 2.
+    /// Search 2 failed to repair file 1 of search 1. Search 3 repairs the file of search 2.
     fn twice() -> Repairs {
         let files = vec![repaired(file(1, 1), &[], file(2, 1)), repaired(file(2, 1), &[], file(3, 1))];
         Repairs { files, ..Repairs::default() }

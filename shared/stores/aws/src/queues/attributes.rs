@@ -61,8 +61,9 @@ impl Attributes {
     }
 }
 
-/// A text without the characters that SQS refuses, at most so long; none when nothing is left, since it refuses
-/// empty values too (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>).
+/// Returns a text of limited length without the characters that SQS refuses, or `None` if nothing remains, because SQS
+/// also refuses empty values
+/// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>).
 fn sendable(text: &str) -> Option<String> {
     let allowed = |c: &char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
     let text: String = text.chars().filter(allowed).take(MAX_REASON_CHARS).collect();

@@ -71,7 +71,7 @@ impl Sqs {
     /// Checks that a queue exists.
     ///
     /// # Errors
-    /// Returns an error if no URL is set for it, it does not exist, or it does not answer.
+    /// Returns an error if the queue has no URL, does not exist, or does not answer.
     pub async fn check(&self, queue: &Queue) -> Result<(), StoreError> {
         let doing = format!("looking for queue {queue}");
         let request = self.client.get_queue_attributes().queue_url(self.url(queue, &doing)?);

@@ -113,7 +113,7 @@ fn steps_of_a_receive(backlog: i64, groups: i64) -> i32 {
         queries.into_iter().map(of).sum()
     };
     let before = steps();
-    // The first is given messages of the backlog, the others those of other groups.
+    // The first worker receives messages of the backlog, and the other workers receive messages of other groups.
     for _ in 0..3 {
         assert_eq!(take_from(&db, &QUEUES[0], 10, backlog).len(), 10);
     }

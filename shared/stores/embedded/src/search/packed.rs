@@ -16,8 +16,8 @@ use zstd::bulk::{Compressor, Decompressor};
 use zstd::dict::{DecoderDictionary, EncoderDictionary};
 use zstd::zstd_safe::{CParameter, get_dict_id_from_frame, get_frame_content_size};
 
-/// Fast rather than small: for pieces of files the next levels take 50 % more time to save 2 % of the space. For
-/// studies they take more of both, since the tables were made for this level.
+/// The compression level prefers speed to size: for pieces of files, the next levels take 50 % more time to save 2 % of
+/// the space. For studies they take more of both, since the tables were made for this level.
 pub(crate) const LEVEL: i32 = 1;
 
 /// The dictionary. The dictionary and the tables must never change, because existing frames would become unreadable. A
@@ -167,7 +167,8 @@ mod tests {
         assert_eq!(unpacker.unpack(BEFORE).unwrap(), TEXT);
         let StoredText::Packed(now) = pack(TEXT.to_owned()).unwrap() else { panic!() };
         assert!(is_with_tables(&now) && now.len() <= PACKED.len(), "{now:?}");
-        // A text that an earlier version compressed without a dictionary, between two with one.
+        // A text that an earlier version compressed without a dictionary, between two texts that were compressed with
+        // one.
         let before = compressor().unwrap().compress(TEXT.as_bytes()).unwrap();
         assert!(before.len() > PACKED.len());
         assert_eq!(unpacker.unpack(&before).unwrap(), TEXT);

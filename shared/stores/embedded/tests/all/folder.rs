@@ -300,7 +300,7 @@ fn lock_outlives_its_file() {
     let lock = Store::lock(folder.path()).unwrap();
     fs::remove_file(folder.path().join("lock")).unwrap();
     assert!(matches!(Store::lock(folder.path()), Err(LockError::Held { pid: None, .. })));
-    // Another lock file, or another path of the folder, does not help.
+    // Neither another lock file nor another path of the folder permits a second process.
     fs::write(folder.path().join("lock"), "").unwrap();
     assert!(matches!(Store::lock(&folder.path().join(".")), Err(LockError::Held { .. })));
     drop(lock);

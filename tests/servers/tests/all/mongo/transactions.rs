@@ -154,7 +154,8 @@ async fn revision(scratch: &Scratch, key: &Key) -> Result<u64, StoreError> {
     Ok(scratch.mongo.record(key).await?.map_or(0, |record| record.revision))
 }
 
-/// Many sessions at once, like two requests sent twice, with and without an existing record.
+/// Many concurrent sessions, which correspond to two requests that are both sent twice, with and without an existing
+/// record.
 #[tokio::test]
 async fn concurrent_sessions_reading_one_record_commit_once() -> TestResult {
     let scratch = Scratch::new().await?;

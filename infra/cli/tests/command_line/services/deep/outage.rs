@@ -179,7 +179,7 @@ async fn check_queues(deployment: &Deployment, dead: u64) -> Result<(), Unexpect
     Ok(())
 }
 
-/// Checks that nothing is lost, duplicated or left.
+/// Checks that nothing is lost or duplicated, and that no work remains.
 async fn check_end(deployment: &Deployment, environment: &Environment, searches: &Searches) -> TestResult {
     let mut searches = searches.ids();
     // A search that has waited for its file for an hour also scans for it.

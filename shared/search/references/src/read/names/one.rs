@@ -12,7 +12,7 @@ use super::{
 };
 use crate::work::spend;
 
-/// Converts one name to `"Family, Given"`, if there is any.
+/// Converts one name to `"Family, Given"`, or returns `None` if the text contains no name.
 pub(in crate::read) fn one(name: &str) -> Option<String> {
     let name = tidied(name)?;
     if is_complete(&name) {
