@@ -38,7 +38,7 @@ async fn duplicate_saved_gives_one_parse_command() {
     for _ in 0..3 {
         world.deliver(&UPLOADS, &notifications).await;
     }
-    // Delivered one by one, so that each is claimed separately.
+    // The messages are delivered one by one, so that each is claimed separately.
     let messages = world.take(&SAGA).await;
     for message in &messages {
         world.deliver(&SAGA, std::slice::from_ref(message)).await;

@@ -73,8 +73,8 @@ struct Object {
 }
 
 impl Notification {
-    /// Returns the created objects that an event reports, those of one key in the order in which they were stored.
-    /// The test event that S3 sends when a notification is configured contains none.
+    /// Returns the created objects that an event reports. Objects with the same key are in the order in which they were
+    /// stored. The test event that S3 sends when a notification is configured contains none.
     ///
     /// # Errors
     /// Returns an error if the event is not one of S3's.

@@ -106,7 +106,7 @@ impl ParseReferences {
         file_deletion::is_deleted(&self.jobs, &*self.duplicates.records, search, now).await
     }
 
-    /// Returns the other search that reads the file of an unrecorded repair, if there is one.
+    /// Returns the other search that reads the file of an unrecorded repair, if any.
     ///
     /// The queue may hold the messages of a repair that a restore of the database has undone. If the restore has also
     /// undone the end of the repaired search, that search reads its file itself. A search whose document was written by

@@ -177,7 +177,7 @@ fn refused(job: &Job, request: &NewRepair, refusal: &Refusal) -> anyhow::Error {
             job.search_id
         );
     };
-    // If the request names no files, the indices are those of the search's files.
+    // If the request names no files, the indices refer to the files of the search.
     let file_id = |index: usize| {
         let requested = request.files.get(index).map(|file| file.file_id);
         requested.or_else(|| job.files.get(index).map(|file| file.file_id))

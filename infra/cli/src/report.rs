@@ -15,7 +15,7 @@ use crate::workspace::Workspace;
 
 /// The outcome of a file that was read to its end.
 const COMPLETED: &str = "completed";
-/// The columns of the table. The last one is omitted if all files completed.
+/// The columns of the table. The last column is omitted if all files completed.
 const COLUMNS: [Column; 7] = [
     Column::Text("file"),
     Column::Text("format"),

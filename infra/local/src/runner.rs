@@ -516,9 +516,9 @@ impl Pump {
         Ok(batch)
     }
 
-    /// Returns the deadline of a batch. Messages that are handled alone have turns, and a message that is redelivered
-    /// because its turn was too short has a longer one. Other batches end before their messages are visible again, which
-    /// another worker would then handle as well.
+    /// Returns the deadline of a batch. Messages that are handled alone have a limited turn. A message that is
+    /// redelivered because its turn was too short gets a longer turn. Other batches end before their messages are
+    /// visible again, which another worker would then handle as well.
     fn deadline(&self, spec: &QueueSpec, deliveries: &[Delivery]) -> Timestamp {
         let time = match deliveries {
             [delivery] if is_long(spec) => turn(self.turn, delivery.receive_count),

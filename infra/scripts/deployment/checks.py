@@ -33,7 +33,7 @@ def check_bucket(s3: Client, bucket: str) -> None:
     check(s3.get_bucket_versioning(Bucket=bucket).get("Status") == "Enabled", "the bucket keeps no versions")
     block = s3.get_public_access_block(Bucket=bucket)["PublicAccessBlockConfiguration"]
     check(all(block.values()), "the bucket is not private")
-    # The call fails if there is none.
+    # The call fails if the bucket is not encrypted.
     s3.get_bucket_encryption(Bucket=bucket)
     check(
         refuses_plain_http(json.loads(s3.get_bucket_policy(Bucket=bucket)["Policy"])),

@@ -145,7 +145,7 @@ def check_what_is_left(stack: Stack) -> None:
     wanted = [*buckets, *stack.of_type("AWS::DynamoDB::Table").values()]
     check(left == sorted(wanted), f"of {wanted} there is left {left}")
     for bucket in buckets:
-        # The call fails if there is none.
+        # The call fails if the bucket has no policy.
         stack.client("s3").get_bucket_policy(Bucket=bucket)
     queues = stack.client("sqs").list_queues(QueueNamePrefix=f"{stack.name}-").get("QueueUrls", [])
     check(not queues, f"queues are left: {queues}")

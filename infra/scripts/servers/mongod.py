@@ -37,7 +37,7 @@ def start(port: int, data: Path) -> Start:
 
 def ready(port: int) -> bool:
     python = installs.python_of(installs.environment(paths.SERVICES, "pymongo"))
-    # Isolated, so that it does not import the modules of this folder.
+    # The interpreter runs isolated, so that it does not import the modules of this folder.
     command = [str(python), "-I", str(INITIATE), str(port), REPLICA_SET]
     quiet = subprocess.DEVNULL
     return subprocess.run(command, stdout=quiet, stderr=quiet, check=False).returncode == 0

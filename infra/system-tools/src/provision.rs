@@ -118,7 +118,7 @@ impl Provision {
         }
     }
 
-    /// Returns the environment with this database. The table of the documents is part of it.
+    /// Returns the environment with this database. The environment includes the table of the documents.
     #[must_use]
     pub fn with_store(self, store: DocumentStore) -> Self {
         Self { store, ..self }

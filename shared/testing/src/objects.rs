@@ -266,7 +266,7 @@ pub async fn listed_size_is_that_of_stored_object(ports: &Ports<'_>) -> CheckRes
 pub async fn listing_is_limited_to_one_thousand(ports: &Ports<'_>) -> CheckResult {
     let folder = ports.folder();
     let keys: Vec<String> = (0..=MAX_FOUND).map(|n| format!("{folder}{n:04}.ris")).collect();
-    // Stored in reverse, so that the order of keys differs from the order of storing.
+    // The objects are stored in reverse, so that the order of keys differs from the order of storing.
     let stored = keys.iter().rev().map(|key| ports.store(key.clone(), b"x"));
     stream::iter(stored).buffer_unordered(8).try_collect::<Vec<()>>().await?;
     let found = ports.keys(&folder).await?;

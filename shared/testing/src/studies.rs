@@ -173,7 +173,7 @@ pub async fn unreadable_study_is_compared_with_no_other(ports: &Ports<'_>) -> Ch
     Ok(())
 }
 
-/// The pages are those of studies.
+/// Unreadable records have the same pages as studies.
 pub async fn identities_are_read_without_other_fields(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let text = |text: &str| Some(text.to_owned());

@@ -25,7 +25,7 @@ const HEADER: [u8; 7] = [40, 181, 47, 253, 38, 0, 128];
 /// The number of pieces that are read at once.
 const PIECES: usize = 2;
 
-/// The first piece of each object, and its frame: compressing it for each input would take most of the time.
+/// The first piece of each object, with its frame. Compressing this piece for each input would take most of the time.
 static FIRST: LazyLock<(Vec<u8>, Vec<u8>)> = LazyLock::new(|| {
     let piece: Vec<u8> = (0..=250).cycle().take(PIECE_BYTES).collect();
     let frame = frames::pack(&piece).unwrap_or_default();

@@ -60,7 +60,7 @@ fn without_faults<S: Saga>(system: &System<S>) -> Vec<Action> {
     continued(system).unwrap_or_else(|| begun(system))
 }
 
-/// Returns the actions of the worker that is not idle; `None` if there is none.
+/// Returns the actions of the worker that is not idle; `None` if all workers are idle.
 pub(crate) fn continued<S: Saga>(system: &System<S>) -> Option<Vec<Action>> {
     let worker = system.workers.iter().position(|phase| *phase != Phase::Idle)?;
     let given_up = |action: &Action| matches!(action, Action::GiveUp(..));

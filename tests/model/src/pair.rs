@@ -1,7 +1,7 @@
 //! Two sagas that exchange messages: an event, a request with its reply, or a child and its result.
 //!
 //! Each saga is a [`System`] of its own, with two workers, a sweeper, a document and a ledger item. The steps of both
-//! interleave, and they share the budget of faults. Between them pass
+//! interleave, and they share the budget of faults. The following messages and calls pass between them:
 //! - tokens: a worker that has decided grants those of its events to the other saga, before it stores them;
 //! - messages: a sent event is in the other saga's queue;
 //! - reports: a request that is dead-lettered is reported to the saga that waits for its reply.

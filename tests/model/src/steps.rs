@@ -603,7 +603,7 @@ pub(crate) struct Outside {
     pub(crate) grants: Vec<(PartitionKey, Token)>,
     /// Tokens that are granted later.
     pub(crate) delayed: Vec<(PartitionKey, Token)>,
-    /// Tokens whose grant arrives once more later.
+    /// The tokens whose grant will arrive a second time.
     pub(crate) copies: Vec<(PartitionKey, Token)>,
     /// Requests of the other saga that are dead-lettered.
     pub(crate) unanswered: Vec<Message>,

@@ -121,8 +121,8 @@ fn desk(message: &Message) -> Vec<Message> {
     vec![answer, report(message, &ErrandEvent::Declined { question })]
 }
 
-/// The protocol of an errand that is opened and extended. It asks two questions and declares no tokens, so every
-/// attempt to open it mints too few at first.
+/// The protocol of an errand that is opened and extended. The errand asks two questions and declares no tokens. Every
+/// attempt to open it therefore mints too few tokens at first.
 fn protocol(budget: Budget) -> Protocol<Errand> {
     let inputs = vec![input(1, &ErrandEvent::Opened {}), input(2, &ErrandEvent::Prolonged {})];
     Protocol {

@@ -40,14 +40,14 @@ async fn set_source_stands_and_missing_source_is_detected() {
     }
     let (api, path) = (api(&world), path_of(announced.search_id));
     let ids = [0, 1].map(|n| announced.files[n].file_id.to_string());
-    // Set before the file is read.
+    // This source is set before the file is read.
     let medline = json!({ "database": "MEDLINE", "platform": "Ovid", "searched_on": "2026-05-17" });
     assert_eq!(say(&api, &path, &json!({ &ids[0]: medline })).await.0, 204);
     world.run().await;
     let given = [json!("MEDLINE"), json!("Ovid"), json!("2026-05-17"), json!(false)];
     let guessed = [json!("APA PsycInfo"), json!("EBSCOhost"), Value::Null, json!(true)];
     assert_eq!(sources(&api, &path).await, [given.clone(), guessed.clone()]);
-    // Set for the other file, later. The first source is kept.
+    // This source is set for the other file, later. The first source is kept.
     assert_eq!(say(&api, &path, &json!({ &ids[1]: { "database": "Embase" } })).await.0, 204);
     let embase = [json!("Embase"), Value::Null, Value::Null, json!(false)];
     assert_eq!(sources(&api, &path).await, [given.clone(), embase]);

@@ -71,7 +71,7 @@ fn concurrent_files_and_replies_keep_invariants() {
     check("groups and a lost lease", protocol(false, budget), properties());
 }
 
-/// Configurations that take more than a minute.
+/// Configurations whose exploration takes more than a minute.
 mod deep {
     use super::*;
 

@@ -241,7 +241,8 @@ pub enum Fault {
     Late,
     /// The call is slow; others continue.
     Delay,
-    /// The client sends the request again after a timeout, and both requests take effect. The caller knows of one.
+    /// The client sends the request again after a timeout, and both requests take effect. The caller knows of only one
+    /// request.
     Twice,
     /// The call is answered with earlier data, as by a deposed primary that does not know its successor.
     Stale,

@@ -64,7 +64,7 @@ fn foreign(id: MessageId) -> String {
 }
 
 impl Damage {
-    /// Returns `true` if a later release was rolled back, so that this one cannot read what it wrote.
+    /// Returns `true` if a newer version was rolled back, so that this version cannot read data of the newer version.
     pub(crate) fn is_expected(&self) -> bool {
         self.is_rolled_back
     }

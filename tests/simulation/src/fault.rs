@@ -8,7 +8,8 @@ use crate::rng::Rng;
 const DELAYS_MS: [Option<u64>; 8] =
     [Some(50), Some(1_000), Some(8_000), Some(31_000), Some(31_000), None, None, Some(310_000)];
 
-/// Delays long enough for another worker to take the partition over and, with the longest, the message.
+/// Delays that are long enough for another worker to take over the partition. With the longest delay, another worker
+/// also takes over the message.
 const OVERTAKEN_MS: [Option<u64>; 6] =
     [Some(30_500), Some(31_000), Some(33_000), Some(40_000), Some(62_000), None];
 

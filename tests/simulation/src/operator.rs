@@ -24,8 +24,8 @@ impl World {
         self.queues.dead_letters().next().is_none() && !self.plan.outlasts_queues(0, self.now)
     }
 
-    /// Redrives every dead letter, by hand or by an operation on failures. Returns `false` if there is none, except for
-    /// permanent dead letters.
+    /// Redrives every dead letter, by hand or by an operation on failures. Returns `false` if no dead letter remains,
+    /// except for permanent dead letters.
     pub(crate) fn redrive(&mut self) -> bool {
         let has_dead_letters = self.queues.dead_letters().any(|copy| !self.stays_dead(&copy.body));
         let has_failures = self.failures.open().any(|body| !self.stays_dead(body));

@@ -81,7 +81,7 @@ impl StaleReads {
         }
     }
 
-    /// Returns earlier views, if there are any.
+    /// Returns earlier views, if any.
     pub(crate) fn views(&mut self) -> Option<&Views> {
         let index = (!self.views.is_empty()).then(|| self.rng.index(self.views.len()))?;
         self.views.get(index)

@@ -47,8 +47,8 @@ pub trait Workload: Clone + Send + Sync + 'static {
     /// Returns the ports of one worker: those of the engine, and the application's own ports over `access`.
     fn ports(&self, engine: Engine, access: Access<Self::World>) -> Self::Ports;
 
-    /// Runs a client from its first to its last request. It starts immediately. It restarts after a crash only if
-    /// [`Workload::clients_return`] is set.
+    /// Runs a client from its first to its last request. The client starts immediately. It restarts after a crash only
+    /// if [`Workload::clients_return`] is set.
     fn client(&self, ports: Self::Ports, access: Access<Self::World>, rng: Rng) -> BoxFuture<'static, ()>;
 
     /// Returns `true` if a crashed client restarts with the same random numbers, so that it can repeat its requests. It

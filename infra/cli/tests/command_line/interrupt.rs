@@ -4,7 +4,7 @@ use std::process::{Child, Command};
 
 use crate::program::Program;
 
-/// Enough records that the import is still running when the signal arrives.
+/// The number of records is large enough that the import is still running when the signal arrives.
 const RECORDS: usize = 200_000;
 
 fn large_file(program: &Program) -> String {

@@ -37,7 +37,7 @@ impl Functions {
     /// Returns the functions at an address such as `http://127.0.0.1:9000`.
     ///
     /// # Errors
-    /// Returns an error if it is not the address of an HTTP server.
+    /// Returns an error if the text is not the address of an HTTP server.
     pub fn at(endpoint: &str) -> Result<Self, InvalidEndpoint> {
         let wrong = |source| InvalidEndpoint { endpoint: endpoint.to_owned(), source };
         let client = reqwest::Client::builder().timeout(TIMEOUT).build().map_err(wrong)?;

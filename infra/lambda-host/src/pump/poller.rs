@@ -186,7 +186,8 @@ impl Pump {
     }
 }
 
-/// Rounds up to whole seconds, at least one. With zero, SQS queries only some of its servers and may miss messages.
+/// Rounds up to whole seconds, at least one. With a wait of zero seconds, SQS queries only some of its servers and may
+/// miss messages.
 fn seconds(duration: Duration) -> i32 {
     i32::try_from(duration.as_millis().div_ceil(1_000).max(1)).unwrap_or(i32::MAX)
 }

@@ -142,7 +142,7 @@ impl Connections {
     }
 
     /// Asks up to `max` connections to leave, beginning with those that have kept the server waiting for the longest
-    /// time. Returns `true` if there is any.
+    /// time. Returns `true` if such a connection exists.
     pub(super) fn ask_to_leave(&self, max: usize, now: Instant) -> bool {
         // Held until the end, so that a connection that leaves concurrently is counted on both sides or on neither.
         let states = locked(&self.states);

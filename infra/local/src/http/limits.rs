@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// The minimum rate of a request's body. Only the time during which no bytes are available counts, which excludes the
-/// server's own work. The rule is that of Apache's `mod_reqtimeout`: an initial time, which every byte extends.
+/// server's own work. The rule corresponds to Apache's `mod_reqtimeout`: an initial time, which every byte extends.
 #[derive(Debug, Clone, Copy)]
 pub struct MinRate {
     /// The maximum pause, and the initial total waiting time.

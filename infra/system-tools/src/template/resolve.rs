@@ -50,7 +50,7 @@ struct Resolver<'a> {
 }
 
 impl Template {
-    /// Resolves the template for these values of its parameters. The others have their defaults.
+    /// Resolves the template for these values of its parameters. The other parameters have their defaults.
     pub fn new(source: &Source, values: &BTreeMap<String, String>) -> Self {
         let parameters = parameters(&source.0["Parameters"], values);
         let resolver = Resolver {

@@ -278,7 +278,7 @@ pub struct Item {
     pub fence: u64,
     /// The tokens of the messages that are still admitted.
     pub tokens: BTreeSet<Token>,
-    /// When the item expires. The store may delete it later, so readers check this time.
+    /// The time at which the item expires. The store may delete it later, so readers check this time.
     pub expires_at: Timestamp,
 }
 
@@ -383,7 +383,7 @@ fn saturating(now: Timestamp, by: SignedDuration) -> Timestamp {
     now.checked_add(by).unwrap_or(Timestamp::MAX)
 }
 
-/// Replaces the ledger in optimistic mode. It stores nothing and grants every claim.
+/// Replaces the ledger in optimistic mode. This replacement stores nothing and grants every claim.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoLedger;
 

@@ -85,7 +85,7 @@ impl QueueSpec {
         Self::with_consumer(queue, dead_letters, 20, 30, MAX_BATCH, 2)
     }
 
-    /// Returns the specification of `queue`, if there is one.
+    /// Returns the specification of `queue`, if any.
     pub fn of<'a>(queues: &'a [Self], queue: &Queue) -> Option<&'a Self> {
         queues.iter().find(|spec| spec.queue == *queue)
     }

@@ -1,5 +1,5 @@
-//! A saga whose database is DynamoDB: documents, sessions, outboxes and views are in one table. On AWS the queues are
-//! those of SQS, and the ledger is `onceward::aws::ledger::Ledger`. `AWS_ENDPOINT_URL_DYNAMODB` names a local server.
+//! A saga whose database is DynamoDB: documents, sessions, outboxes and views are in one table. On AWS, the queues are
+//! in SQS, and the ledger is `onceward::aws::ledger::Ledger`. `AWS_ENDPOINT_URL_DYNAMODB` names a local server.
 #![allow(clippy::print_stdout, reason = "the output of a program")]
 
 use std::error::Error;

@@ -72,7 +72,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Settings { database, ..Settings::new(SYSTEM.name, Uri::new(std::env::var("MONGODB_URI")?)) };
     let mongo = Arc::new(Mongo::connect(&settings).await?);
     mongo.ensure_indexes(OnDifference::Report).await?;
-    // The queues are those of a data directory here, and SQS on AWS.
+    // The queues are in a data directory here, and in SQS on AWS.
     let (dir, stores) =
         (tempfile::tempdir()?, Stores::of(&mongo, mongo.saga_outbox(), mongo.session_outbox()));
     let engine = move |engine| Engine { stores: Ok(stores.clone()), ..engine };

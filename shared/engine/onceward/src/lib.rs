@@ -61,9 +61,9 @@
 //!
 //! # Stability
 //!
-//! Version 0.1 may change its interface with each minor version. The stored formats stay readable, and
-//! messages of earlier versions are accepted. The minimum supported Rust version is that of the manifest; raising it is
-//! a minor version.
+//! Version 0.1 may change its interface with each minor version. The stored formats stay readable, and messages of
+//! earlier versions are accepted. The manifest states the minimum supported Rust version. An increase of this version
+//! is a minor version of the crate.
 
 pub use ::messages;
 pub use {async_trait::async_trait, dedup, jiff, outbox, saga, serde, serde_json, uuid};

@@ -60,8 +60,8 @@ pub struct SettledSession<'a> {
     pub metadata: &'a BTreeMap<String, String>,
 }
 
-/// Learns the outcomes of sessions with messages, for example to notify the client of an abandoned request. A session that
-/// only writes records has no control message, and its outcome is that of its commit.
+/// Learns the outcomes of sessions with messages, for example to notify the client of an abandoned request. A session
+/// that only writes records has no control message. The outcome of its commit is the outcome of the session.
 #[async_trait]
 pub trait ObserveSessions: Send + Sync {
     /// Receives a session at least once after its outcome is known. If its control message is processed only after the

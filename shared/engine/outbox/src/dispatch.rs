@@ -125,7 +125,7 @@ impl Dispatcher {
         results
     }
 
-    /// Sends messages, those of timers first, because they have been waiting for longest.
+    /// Sends messages. Messages of timers come first, because they have waited for the longest time.
     async fn send_messages<'a>(&self, entries: &'a [Entry]) -> Vec<(&'a Entry, Result<(), Failure>)> {
         let mut results = Vec::new();
         let mut ready = Vec::new();

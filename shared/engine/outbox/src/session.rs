@@ -80,7 +80,7 @@ pub struct SessionRecord {
     pub reads: Vec<RecordRead>,
     /// Records that the session writes.
     pub writes: Vec<Write>,
-    /// When the session was committed.
+    /// The time at which the session was committed.
     pub committed_at: Timestamp,
 }
 
@@ -220,7 +220,7 @@ impl<'a> Session<'a> {
     /// Sends a message with the commit.
     ///
     /// # Errors
-    /// Returns an error if the message cannot be encoded. Messages that were staged before stay staged.
+    /// Returns an error if the message cannot be encoded. Messages that were staged earlier remain staged.
     pub fn stage(&mut self, message: Message, queue: Queue) -> Result<(), StageError> {
         self.record.entries.push(Entry::message(&message, queue, self.opened_at)?);
         self.staged.push(message);
@@ -331,10 +331,10 @@ pub fn message_id(session: SessionId, index: usize) -> MessageId {
 /// The reason why a session was not committed.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
-    /// Nothing is stored.
+    /// The session is not stored.
     #[error("granting the session's tokens failed")]
     Tokens(#[source] StoreError),
-    /// Nothing is stored.
+    /// The session is not stored.
     #[error("announcing the session failed")]
     Control(#[from] SendError),
     /// The outcome is unknown until the control message settles it.

@@ -169,7 +169,7 @@ pub trait WriteViews: Send + Sync {
 /// The cursor after a page of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cursor {
-    /// When the last view of the page was created.
+    /// The time at which the last view of the page was created.
     pub created_at: Timestamp,
     /// The partition of that view.
     pub partition: PartitionKey,

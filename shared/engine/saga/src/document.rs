@@ -37,7 +37,7 @@ pub struct Content<S = Json> {
     /// The version of the state's format.
     #[serde(default = "first", skip_serializing_if = "is_first")]
     pub state_version: u32,
-    /// When the partition ended; `None` if it has not, and in documents of earlier versions.
+    /// The time at which the partition ended; `None` if it has not, and in documents of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
     /// Messages that changed the state and may be redelivered.

@@ -26,7 +26,7 @@ const MAX_TEXT_BYTES: usize = 2_000;
 /// The position of an observation in the history of its partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// When the observation was made.
+    /// The time at which the observation was made.
     pub at: Timestamp,
     /// The order of observations with the same time. A store that keeps history in order uses only this field.
     pub sequence: u128,

@@ -196,8 +196,9 @@ impl<S: Saga> Runner<S> {
     }
 
     fn claim_of(&self, attempt: &Attempt<'_, S>) -> Claim {
-        // An earlier attempt may have found that the document expects more messages than the setting allows tokens. Its
-        // demand then raises the maximum, because otherwise no attempt would ever get the tokens that it needs.
+        // An earlier attempt may have found that the document expects more messages than the maximum number of tokens
+        // in the settings. Its demand then raises the maximum, because otherwise no attempt would ever get the tokens
+        // that it needs.
         Claim {
             partition: attempt.group.partition,
             attempt: attempt.id,

@@ -24,7 +24,7 @@ impl Service {
     /// The number of messages in every queue of the system, for functions that report its health.
     pub const DEPTHS: Self = Self("depths");
 
-    /// Returns whether an adapter of the engine provides the service. The others are the application's own.
+    /// Returns whether an adapter of the engine provides the service. The other services belong to the application.
     pub const fn is_of_engine(self) -> bool {
         self.is(Self::DATABASE)
             || self.is(Self::LEDGER)
@@ -115,8 +115,8 @@ pub struct System<P: 'static> {
 }
 
 impl<P> Function<P> {
-    /// Returns `true` if a schedule has to start the function: it sweeps the outboxes, which also sends the events of
-    /// due timers, or drains dead-letter queues.
+    /// Returns `true` if a schedule has to start the function. Such a function sweeps the outboxes, which also sends
+    /// the events of due timers, or drains dead-letter queues.
     pub fn has_scheduled_work(&self) -> bool {
         self.dispatches_outbox() || !self.drains.is_empty()
     }

@@ -163,7 +163,7 @@ impl<'de, A: Activity> Deserialize<'de> for Command<A> {
 
 impl<A: Activity> Payload for Command<A> {
     const SYSTEM: &'static str = A::SYSTEM;
-    /// Not used: each step names its own queue.
+    /// This constant is not used, because each step names its own queue.
     const QUEUE: Queue = Queue::named("steps");
     const KINDS: &'static [Kind] =
         &[Kind { name: A::PERFORM, version: A::VERSION }, Kind { name: A::UNDO, version: A::VERSION }];

@@ -20,7 +20,7 @@ pub struct Run<I> {
     pub input: Option<I>,
     /// The version of the list that the run follows to its end.
     pub list_version: u16,
-    /// When the run started.
+    /// The time at which the run started.
     pub started_at: Timestamp,
     /// The steps that have begun.
     pub steps: BTreeMap<String, StepState>,
@@ -76,14 +76,14 @@ pub enum Phase {
     Undone {
         /// The reason why the run stopped.
         reason: String,
-        /// When the run ended.
+        /// The time at which the run ended.
         at: Timestamp,
     },
     /// The run stopped after its pivot, so its completed steps remain.
     Failed {
         /// The reason why the run stopped.
         reason: String,
-        /// When the run ended.
+        /// The time at which the run ended.
         at: Timestamp,
     },
 }

@@ -15,7 +15,7 @@ pub enum Trigger {
 /// The reason why an event is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum UnknownEvent {
-    /// Another service's, or one made by hand.
+    /// An event of another service, or an event made by hand.
     #[error("the event is neither a batch of SQS messages nor a scheduled event")]
     Source,
     /// The event claims to come from SQS, but does not have the documented form.

@@ -17,7 +17,7 @@ pub enum FollowError {
     /// The operation was removed.
     #[error("operation {0} is gone")]
     Gone(OperationId),
-    /// The store is unavailable. The operation can be followed again.
+    /// The store is unavailable. A caller can follow the operation again.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

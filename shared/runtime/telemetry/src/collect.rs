@@ -24,7 +24,7 @@ struct Buffer {
 }
 
 impl Collect {
-    /// Collects for the function of this name in a system, and sends spans to a collector if there is one.
+    /// Collects for the function of this name in a system, and sends spans to the collector, if any.
     pub fn new(system: &'static str, function: String, collector: Option<Collector>) -> Self {
         Self { system, function, collector, pending: Mutex::default() }
     }

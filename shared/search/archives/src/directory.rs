@@ -11,7 +11,7 @@ pub const END_RECORD_BYTES: usize = 22 + 65_535;
 /// The length of the fixed part of a local header; the name and extra fields follow.
 pub const LOCAL_HEADER_BYTES: usize = 30;
 
-/// Longest name of an entry, in bytes. Names are stored with the records.
+/// The maximum length of a name of an entry, in bytes. Names are stored with the records.
 const MAX_NAME: usize = 255;
 /// Largest central directory, in bytes: 1,000 entries with the longest names that file systems allow.
 const MAX_LIST: u64 = 1 << 20;

@@ -15,7 +15,7 @@ const MAX_OWN_WORDS: usize = 20;
 /// Words with a lower similarity are different words, and not spellings of one.
 const SAME_WORD: f64 = 0.75;
 
-/// Returns `true` if a word shows that two similar titles are those of different works.
+/// Returns `true` if a word shows that two similar titles belong to different works.
 pub(crate) fn are_companions(a: &Fields, b: &Fields, titles: TitleMatch) -> bool {
     if titles == TitleMatch::Same {
         return false;

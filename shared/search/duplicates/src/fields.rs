@@ -44,7 +44,7 @@ pub struct Fields {
     letters: String,
     /// The numbers in the title, sorted.
     numbers: Vec<String>,
-    /// The words of the title with digits in place of number words. Empty if it has none.
+    /// The words of the title with digits in place of number words. The value is empty if it has none.
     in_digits: Vec<String>,
 }
 
@@ -379,7 +379,7 @@ impl Fields {
         if self.stored.pmid == "0" { "" } else { &self.stored.pmid }
     }
 
-    /// Returns `true` if the journal or the DOI is that of a server for preprints.
+    /// Returns `true` if the journal or the DOI belongs to a server for preprints.
     pub(crate) fn is_preprint(&self) -> bool {
         place::is_preprint_server(self.journal()) || place::is_preprint_doi(self.doi())
     }
@@ -438,7 +438,8 @@ fn families(authors: &[String]) -> Vec<String> {
     std::iter::once(first).chain(others).collect()
 }
 
-/// The words of the first author's given name, joined. Empty for initials, or if its family name is unknown.
+/// The words of the first author's given name, joined. The value is empty for initials, or if its family name is
+/// unknown.
 fn given(authors: &[String]) -> String {
     let Some((_, given)) = authors.first().and_then(|author| author.split_once(',')) else {
         return String::new();

@@ -73,8 +73,8 @@ fn leading_letters(text: &str) -> (&str, &str) {
     text.split_at(end)
 }
 
-/// The words of a journal's name, without a place in brackets, subtitle, translation or conference. Empty for a link,
-/// which registrations of trials have instead.
+/// The words of a journal's name, without a place in brackets, subtitle, translation or conference. The value is empty
+/// for a link, which registrations of trials have instead.
 pub(crate) fn journal(name: &str) -> Vec<String> {
     if name.starts_with("http") {
         return Vec::new();

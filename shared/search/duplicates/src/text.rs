@@ -16,7 +16,7 @@ const STOP_WORDS: [&str; 45] = [
 /// The length of the longest stop word in bytes: longer words need no lookup.
 const LONGEST_STOP_WORD: usize = 6;
 
-/// Longest tag that is recognized, in characters between its brackets: `<sup>`, `<span class="…">`.
+/// The maximum length of a recognized tag, in characters between its brackets: `<sup>`, `<span class="…">`.
 const MAX_TAG: usize = 61;
 
 /// Normalizes text: lower case, compatibility forms decomposed, accents removed, Greek letters and ligatures spelled
@@ -174,7 +174,7 @@ pub(crate) fn significant_words(folded: &str, max: usize) -> Vec<String> {
     bounded.map(str::to_owned).collect()
 }
 
-/// The first number in a text, without leading zeros. Empty if there is none.
+/// The first number in a text, without leading zeros. The result is empty if the text has no number.
 pub(crate) fn first_number(folded: &str) -> String {
     let from = folded.trim_start_matches(|c: char| !c.is_ascii_digit());
     let digits = &from[..from.find(|c: char| !c.is_ascii_digit()).unwrap_or(from.len())];

@@ -300,8 +300,8 @@ pub(crate) fn numbers(words: &[String]) -> Vec<String> {
     found
 }
 
-/// The words of a title with digits in place of number words: `24` for `twenty four`, `1st` for `first`. Empty for a
-/// title without number words.
+/// The words of a title with digits in place of number words: `24` for `twenty four`, `1st` for `first`. The value is
+/// empty for a title without number words.
 pub(crate) fn in_digits(words: &[String]) -> Vec<String> {
     if !words.iter().any(|word| is_number_word(word)) {
         return Vec::new();

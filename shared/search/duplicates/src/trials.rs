@@ -25,7 +25,7 @@ const NAMES: [&str; 5] =
 /// The maximum number of letters of the number of a trial.
 const MAX_NUMBER: usize = 40;
 
-/// The number of a registered trial, in lower case: letters and digits only. Empty if the record is not a
+/// The number of a registered trial, in lower case: letters and digits only. The value is empty if the record is not a
 /// registration. Articles about a trial also state its number.
 pub(crate) fn registration(reference: &Reference) -> String {
     let journal = reference.journal.as_deref().unwrap_or_default();

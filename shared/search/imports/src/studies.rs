@@ -173,8 +173,8 @@ pub trait WriteStudies: Send + Sync {
     /// Returns an error if the study cannot be serialized, or memory is exhausted.
     fn prepare(&self, study: Study) -> Result<PreparedStudy, StoreError>;
 
-    /// Stores studies and quarantined records of a file atomically. It is idempotent. A power failure may undo it,
-    /// together with later writes, until a later checkpoint is saved or the file is finished.
+    /// Stores studies and quarantined records of a file atomically. The call is idempotent. A power failure may undo
+    /// it, together with later writes, until a later checkpoint is saved or the file is finished.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable; the records may be stored. Returns a retryable error if the file
@@ -223,7 +223,7 @@ pub trait WriteStudies: Send + Sync {
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError>;
 
     /// Removes a file from the completed ones: [`ReadStudies::parsed`] no longer lists it, and a later attempt to read
-    /// it finds it rejected. Its records remain until [`WriteStudies::remove`], which must follow.
+    /// it finds it rejected. The records of the file remain until [`WriteStudies::remove`], which must follow.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable. The call can be repeated.

@@ -172,7 +172,7 @@ impl EncodingDetection {
 
 /// The encoding in the declaration of an XML document, unless it is UTF-8 or UTF-16.
 fn declared(window: &[u8]) -> Option<&'static encoding_rs::Encoding> {
-    /// Longest declaration.
+    /// The maximum length of a declaration.
     const MAX: usize = 200;
     let window = &window[..window.len().min(MAX)];
     let end = memchr::memmem::find(window, b"?>").filter(|_| window.starts_with(b"<?xml"))?;

@@ -108,7 +108,7 @@ pub struct Report {
     pub skipped: Option<SkippedText>,
     /// The size of the file in bytes.
     pub bytes: u64,
-    /// The number of parts in different formats, or with joined lines. `format` is that of the last part.
+    /// The number of parts in different formats, or with joined lines. `format` is the format of the last part.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub parts: u64,
 }

@@ -145,7 +145,7 @@ impl Reader {
     }
 
     /// Works like [`Reader::read_as`], but stops once the signal is given, even within a record, and then returns
-    /// `None`. This reader cannot continue: its later calls fail with [`Error::Stopped`]. Another one resumes from a
+    /// `None`. This reader cannot continue: its later calls fail with [`Error::Stopped`]. Another reader resumes from a
     /// checkpoint that was taken before this call.
     ///
     /// # Errors

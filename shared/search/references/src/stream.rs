@@ -384,8 +384,8 @@ impl Stream {
         Ok(None)
     }
 
-    /// Returns `true` if a broken document, which is cut off before this text, is a part of a merged file. The other
-    /// parts are then read. Returns `None` if more bytes are needed.
+    /// Returns `true` if a broken document, which is cut off before this text, is a part of a merged file. The
+    /// remaining parts are then read. Returns `None` if more bytes are needed.
     fn is_merged(&self, rest: &[u8], end: bool) -> Option<bool> {
         let is_enough = end || rest.len() >= SALVAGE_WINDOW;
         if self.parts > 1 {

@@ -36,7 +36,7 @@ pub enum Deletion {
 }
 
 impl SearchService {
-    /// Cancels a search that has not ended. It is idempotent.
+    /// Cancels a search that has not ended. The call is idempotent.
     ///
     /// # Errors
     /// Returns an error if a store or queue is unavailable; the search may or may not be cancelled.
@@ -65,7 +65,7 @@ impl SearchService {
         self.commit(session, "withdrew the search").await
     }
 
-    /// Deletes a search that has ended, with all of its data. It is idempotent.
+    /// Deletes a search that has ended, with all of its data. The call is idempotent.
     ///
     /// # Errors
     /// Returns an error if a store or queue is unavailable; the search may or may not be deleted.

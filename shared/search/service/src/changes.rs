@@ -165,7 +165,7 @@ async fn tag_of(jobs: &Jobs, search: SearchId, job: Option<&Job>) -> Result<u64,
         None => tag(&(search, "deleted")),
         // A search that has ended changes only if it is stored again.
         Some(job) if job.state.has_ended() => tag(&(search, job.revision)),
-        // Not every revision changes what clients see.
+        // Some revisions do not change the data that clients see.
         Some(job) => tag(&(Job { revision: 0, ..job.clone() }, jobs.progress(search).await?)),
     }
 }

@@ -236,7 +236,7 @@ impl SearchService {
         jobs: &[Job],
         wanted: &ExportOptions,
     ) -> Result<BTreeMap<FileId, writers::Source>, StoreError> {
-        // JSON Lines do not contain them.
+        // Exports as JSON Lines do not contain sources.
         if wanted.format == Format::Jsonl { Ok(BTreeMap::new()) } else { self.labels_of(jobs).await }
     }
 

@@ -135,7 +135,7 @@ impl Studies {
                 merging.complete(&*self.stored, &mut studies).await?;
             }
             match studies.last() {
-                // The others follow in the next batch.
+                // The remaining studies follow in the next batch.
                 Some(study) if studies.len() < count => self.after = study.record,
                 _ => {
                     self.after = last;

@@ -41,7 +41,7 @@ pub async fn is_file_deleted(attempts: &dyn ParseAttempts, of: FileRef) -> Resul
 }
 
 /// Deletes the stored records of a file permanently and updates the marks of the studies that were compared with it.
-/// Returns `false` if the deadline passed before the end. It is idempotent.
+/// Returns `false` if the deadline passed before the end. The call is idempotent.
 ///
 /// # Errors
 /// Returns an error if a store is unavailable. The call can be repeated.
@@ -62,7 +62,8 @@ pub async fn delete_file(
             0
         }
     };
-    // Unlist the file first, so that no new mark names its studies. Then remove the marks that do, and then the studies.
+    // Unlist the file first, so that no new mark names its studies. Afterwards, remove the marks that refer to the
+    // file, and finally its studies.
     studies.withdraw(search, file, &deleted(after)).await?;
     if let Some(after) = duplicates.file_removed(project, of, after, has_passed).await? {
         studies.withdraw(search, file, &deleted(after)).await?;

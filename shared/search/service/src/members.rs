@@ -146,7 +146,7 @@ pub struct MemberEditor<'a> {
     pub owns_by_token: bool,
 }
 
-/// Sets the role of a person, or removes them.
+/// Sets the role of a person, or removes the person.
 fn edited(
     members: &mut Vec<Member>,
     name: &str,
@@ -199,7 +199,7 @@ impl SearchService {
         Ok(caller.with(memberships(record)?))
     }
 
-    /// Gives a person a role in a review, and makes them a member. It is idempotent.
+    /// Gives a person a role in a review, and makes them a member. The call is idempotent.
     ///
     /// # Errors
     /// Returns an error if a store is unavailable; the role may or may not be changed.

@@ -188,7 +188,7 @@ impl DuplicateMerger {
         if pairs.is_empty() {
             return Ok(true);
         }
-        // The order of the searches' ids is that of their announcements.
+        // The ids of searches are in the order of the announcements.
         pairs.sort_unstable();
         let own = self.origin(search).await?;
         let originals: BTreeSet<u64> = pairs.iter().map(|(_, original)| *original).collect();

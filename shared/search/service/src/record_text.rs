@@ -131,7 +131,7 @@ impl SearchService {
         Ok(still(opened)?.unwrap_or(None))
     }
 
-    /// Returns the text around the records of a file, or of the part that contains this record. `turn` is that of
+    /// Returns the text around the records of a file, or of the part that contains this record. `turn` comes from
     /// [`SearchService::turn`]. Returns `None` without a turn, if the file no longer exists, or if more precedes its
     /// first record than can be shown.
     pub async fn around(
@@ -173,7 +173,7 @@ impl SearchService {
         Ok(Some(Around { before, between, after }))
     }
 
-    /// Returns the text of a record, decoded with the encoding in which it was read. `turn` is that of
+    /// Returns the text of a record, decoded with the encoding in which it was read. `turn` comes from
     /// [`SearchService::turn`].
     pub async fn raw(
         &self,

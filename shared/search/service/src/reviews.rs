@@ -55,7 +55,7 @@ pub enum ReviewRefusal {
     /// The name cannot be used.
     #[error("the name {0}")]
     Name(String),
-    /// The name is that of another review.
+    /// Another review has this name.
     #[error("there is already a review with the name \"{0}\"")]
     Taken(String),
     /// The list is full.
@@ -205,7 +205,7 @@ impl SearchService {
         Ok(self.all_reviews().await?.of(project).cloned())
     }
 
-    /// Lists a review, or returns the one with this name. It is idempotent.
+    /// Lists a review, or returns the one with this name. The call is idempotent.
     ///
     /// # Errors
     /// Returns an error if a store is unavailable; the review may or may not be listed.
@@ -232,7 +232,7 @@ impl SearchService {
     }
 
     /// Creates a review whose owner is a person without access to all reviews, or returns the one of this name if the
-    /// person can access it. It is idempotent.
+    /// person can access it. The call is idempotent.
     ///
     /// The id of the review is new. An id derived from the name may already belong to imports that other users
     /// announced.
@@ -289,7 +289,7 @@ impl SearchService {
         self.edit_reviews(|reviews| reviews.change(project, change, by, self.host().now())).await
     }
 
-    /// Deletes a review with all of its imports and decisions, up to 100 imports per call. It is idempotent.
+    /// Deletes a review with all of its imports and decisions, up to 100 imports per call. The call is idempotent.
     ///
     /// # Errors
     /// Returns an error if a store or queue is unavailable; some imports may be deleted.

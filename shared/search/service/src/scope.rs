@@ -107,8 +107,8 @@ pub struct TooManySearches;
 pub struct TooManyImports;
 
 impl SearchService {
-    /// Returns the studies of a whole review, or of `search` and its repairs. With `file`, the studies are those of
-    /// this file and of the files that repair it. Returns `None` if the import or file does not exist.
+    /// Returns the studies of a whole review, or of `search` and its repairs. With `file`, the scope contains the
+    /// studies of this file and of the files that repair it. Returns `None` if the import or file does not exist.
     pub async fn scope(
         &self,
         project: ProjectId,

@@ -61,7 +61,7 @@ pub enum Failure {
         /// The message of the service.
         message: String,
     },
-    /// No answer, or none that can be read.
+    /// The service did not answer, or the answer cannot be read.
     #[error("the {resource} was not reached: {message}")]
     NotReached {
         /// The resource.

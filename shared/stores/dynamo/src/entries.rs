@@ -147,7 +147,7 @@ impl Entries {
         Ok(is_changed)
     }
 
-    /// Applies an action to an entry that cannot be read. Returns `false` if there is none.
+    /// Applies an action to an entry that cannot be read. Returns `false` if no such entry exists.
     pub(crate) fn resolve(&mut self, id: &str, action: &UnreadableAction) -> bool {
         let is_meant = |entry: &StoredEntry| {
             let may_apply = entry.ready_at.is_none() || !matches!(action, UnreadableAction::Requeue(_));

@@ -25,7 +25,7 @@ use crate::names::{LISTED, TIME, position, shard, shards, sortable};
 use crate::store::make_all;
 use crate::update::{Change, Knowledge};
 
-/// The retention of the rest of a deleted failure.
+/// The retention of what remains of a deleted failure.
 const DELETED_RETENTION: SignedDuration = SignedDuration::from_hours(24);
 /// The maximum number of failures that are read at once to count them.
 const COUNTED: usize = 500;

@@ -1,4 +1,4 @@
-//! Queries of an index. They propose keys; the items are then read consistently.
+//! Queries of an index. Indexes propose keys; the store then reads the items consistently.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::{StreamExt, TryStreamExt, stream};

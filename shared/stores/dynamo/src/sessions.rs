@@ -105,7 +105,7 @@ impl Dynamo {
                 break;
             }
             let Outcome::Refused(refused) = self.transact(&steps, &doing).await? else { break };
-            // Checked first: a repeated commit may have changed the records that it has read.
+            // This condition is checked first, because a repeated commit may have changed the records that it has read.
             match self.status(session.id, &doing).await? {
                 SessionStatus::Committed => return Ok(CommitOutcome::Stored),
                 SessionStatus::Tombstone => return Ok(CommitOutcome::TooLate),
@@ -140,7 +140,7 @@ impl SettleSessions for Dynamo {
         self.status(session, &format!("looking for session {session}")).await
     }
 
-    /// The first record of a session stays.
+    /// The first record of a session is kept.
     async fn abandon(&self, session: SessionId, now: Timestamp) -> Result<SessionStatus, StoreError> {
         let doing = format!("abandoning session {session}");
         self.change_item(&key(Owner::Session(session)), Knowledge::Absent, &doing, |stored| match stored {

@@ -19,7 +19,7 @@ pub(crate) enum Step {
     Create(Item),
     /// Replaces an item with this stamp; `None` if there must be no item.
     Replace { item: Item, stamp: Option<String> },
-    /// Stores an item, whatever is stored.
+    /// Stores an item unconditionally.
     Put(Item),
     /// Deletes an item, if it exists.
     Delete { key: String },

@@ -102,9 +102,8 @@ fn read_failure(row: &Row<'_>) -> Result<Failure, Fault> {
     Ok(Failure { revision: uint(row.get("revision")?), ..failure })
 }
 
-/// Returns the first `max` values that can be read. The order of each list is that of an index, so no more rows are
-/// read than needed. A limit in the statement would count unreadable rows too, and a page would look like the last
-/// one.
+/// Returns the first `max` values that can be read. Each list has the order of an index, so no more rows are read than
+/// needed. A limit in the statement would count unreadable rows too, and a page would look like the last one.
 fn listed<T>(
     rows: &mut Rows<'_>,
     max: usize,

@@ -1,4 +1,4 @@
-//! Why a data directory cannot be opened.
+//! Reasons why a data directory cannot be opened.
 
 use std::path::{Path, PathBuf};
 

@@ -24,8 +24,8 @@ pub struct RecoveryReport {
     pub claims: usize,
     /// Removed files of unfinished uploads.
     pub files: usize,
-    /// Files of objects that the database does not list. They are left unchanged: the database may have been restored
-    /// from an earlier backup.
+    /// Files of objects that the database does not list. These files are not changed, because the database may have
+    /// been restored from an earlier backup.
     pub unlisted: usize,
 }
 

@@ -39,13 +39,14 @@ pub(crate) fn commit_with(
     session: &SessionRecord,
     work: Option<&Work<'_>>,
 ) -> Result<CommitOutcome, Fault> {
-    // Checked before the reads, because a repeated commit may have changed the records that it had read.
+    // The session is checked before the reads, because a repeated commit may have changed the records that it had read.
     match find(db, session.id)? {
         SessionStatus::Tombstone => return Ok(CommitOutcome::TooLate),
         SessionStatus::Committed => return Ok(CommitOutcome::Stored),
         SessionStatus::Nothing => {}
     }
-    // Checked before any write: the result is valid until the end of the transaction, and a refusal has no effect.
+    // The reads are checked before any write. The result is valid until the end of the transaction, and a refusal has
+    // no effect.
     for read in &session.reads {
         if !records::holds(db, read)? {
             return Ok(CommitOutcome::Changed);
@@ -82,7 +83,7 @@ impl SettleSessions for Store {
     }
 }
 
-/// The first record of a session stays.
+/// The first record of a session is kept.
 fn put(db: &Connection, session: SessionId, state: &str, at: Timestamp) -> Result<(), Fault> {
     db.prepare_cached("INSERT INTO session VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")?.execute(params![
         session.to_string(),

@@ -44,8 +44,8 @@ impl Store {
     /// [`Store::recover`] next.
     ///
     /// # Errors
-    /// Returns an error if it cannot be created or read, belongs to another program, is damaged, has lost its database,
-    /// or was written by a newer version. The contents of the directory are not changed.
+    /// Returns an error if the directory cannot be created or read, belongs to another program, is damaged, has lost
+    /// its database, or was written by a newer version. The contents of the directory are not changed.
     pub fn open(dir: &Path, host: Arc<dyn Host>, settings: Settings) -> Result<Self, OpenError> {
         let failed = |source| OpenError::Folder { path: dir.to_owned(), source };
         let folder = Folder::prepare(dir, settings.system).map_err(failed)?;

@@ -164,7 +164,7 @@ pub(crate) const UNFINISHED_OF: &str = "SELECT * FROM job WHERE project_id = ?1 
 pub(crate) const LIST: &str = "SELECT * FROM job WHERE project_id = ?1 AND (created_at, search_id) < (?2, ?3)
     ORDER BY created_at DESC, search_id DESC LIMIT ?4";
 
-/// Returns a query of the views for which a list is a further one.
+/// Returns a query of the views that have this list as a further list.
 macro_rules! further {
     ($condition:literal, $order:literal) => {
         concat!(

@@ -54,7 +54,7 @@ pub(crate) mod record {
     pub(crate) const VERSION: &str = "Version";
     /// Content of a saga document.
     pub(crate) const CONTENT: &str = "Content";
-    /// End of a saga, as a date. Absent before the end.
+    /// End of a saga, as a date. The field is absent before the end.
     pub(crate) const COMPLETED_AT: &str = "CompletedAt";
     /// State of a session.
     pub(crate) const STATE: &str = "State";
@@ -82,7 +82,7 @@ pub(crate) mod view {
     /// List whose readers are notified of changes.
     pub(crate) const CHANGED_IN: &str = "ChangedIn";
     /// Time of the last write by the cluster's clock, which never goes back, neither at an election nor when the clock
-    /// of a server does. Absent in views of earlier versions.
+    /// of a server does. The field is absent in views of earlier versions.
     pub(crate) const CHANGED_AT: &str = "ChangedAt";
 }
 

@@ -53,7 +53,7 @@ enum SessionOutcome {
     TooLate,
 }
 
-/// Commits a session, together with the work of the application if there is any.
+/// Commits a session, together with the optional work of the application.
 pub(crate) async fn commit(
     mongo: &Mongo,
     session: &SessionRecord,

@@ -148,7 +148,8 @@ impl Upload<'_> {
     }
 }
 
-/// Enough for one part; the last one has less, or nothing. Returns `true` if the part is the last one.
+/// Collects enough bytes for one part. The last part has fewer bytes, or none. Returns `true` if the part is the last
+/// one.
 async fn part(pieces: &mut Pieces<'_>) -> Result<(Vec<u8>, bool), StoreError> {
     let mut part = Vec::new();
     while part.len() < PART_BYTES {

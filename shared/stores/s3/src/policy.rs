@@ -30,7 +30,7 @@ pub enum MalformedGrant {
     /// (<https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-HTTPPOSTForms.html>).
     #[error("the key contains \"${{filename}}\", which S3 replaces")]
     Placeholder,
-    /// The form would be refused.
+    /// S3 would refuse the form.
     #[error("its validity exceeds seven days")]
     TooLong,
 }

@@ -94,7 +94,7 @@ fn forgotten(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> CheckResult 
     let folder = ExportKey::folder(project(), search);
     let exports = rest.exports.difference(&rest.stray).filter(|key| key.starts_with(&folder)).count();
     let Some(deleted_at) = deleted_at(rest, search) else { return exported(rest, search) };
-    // A form cannot be revoked, so a later upload stays.
+    // A form cannot be revoked, so a later upload remains stored.
     let uploads = ObjectKey::folder(KEY_PREFIX, project(), search);
     let was_there = |stored: &&StoredObject| {
         stored.object.key.starts_with(&uploads) && deleted_at.duration_since(stored.stored_at) > MAX_SKEW
@@ -188,8 +188,8 @@ pub(super) fn repaired(rest: &AtRest<'_>, object: &ObjectRef) -> Option<Quality>
     rest.truth.get(&key.search)?.files.get(&key.file).copied()
 }
 
-/// `true` if the reason of a failed file is true. A good file may fail only after repeated crashes of the parser, or
-/// after an outage that is longer than the queues outlast.
+/// `true` if the stated reason for the failure of a file is correct. A good file may fail only after repeated crashes
+/// of the parser, or after an outage that is longer than the queues outlast.
 fn has_failed(rest: &AtRest<'_>, file: FileRef, reason: &str, quality: Quality) -> bool {
     if reason.contains("made the parser crash") {
         rest.crashed.contains(&file)
@@ -348,7 +348,7 @@ pub(super) fn parsed(
     outcome: Option<&Outcome>,
 ) -> CheckResult {
     let Some(Outcome::Completed(counts)) = outcome else { return Ok(()) };
-    // The files have no unreadable records, so the studies are those of the first records.
+    // The files have no unreadable records, so the studies come from the first records.
     let studies = rest.studies.get(&FileRef::new(search, file));
     let records = studies.into_iter().flat_map(BTreeMap::keys).copied();
     if records.clone().ne(1..=counts.studies) {

@@ -129,8 +129,8 @@ fn outcomes(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch) -> CheckRe
 
 /// A completed search has the announced files, even if it was announced again under its key with other files.
 ///
-/// A file of an undone request may begin the search before the announcement arrives, which then contradicts it. All of
-/// its files are those of the undone request.
+/// A file of an undone request may begin the search before the announcement arrives, which then contradicts it. All
+/// files of this search belong to the undone request.
 fn announced_files(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch) -> CheckResult {
     let announced = rest.effects(search).find_map(|message| match message.read() {
         Ok(SearchEvent::SearchUploadStarted(started)) => Some(started.manifest),
@@ -174,7 +174,7 @@ fn true_reason(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch) -> Chec
     Ok(())
 }
 
-/// Returns `true` if a search was cancelled, by its client or by `after-restore`. It counts no studies.
+/// Returns `true` if a search was cancelled, by its client or by `after-restore`. Such a search counts no studies.
 fn is_cancelled(ended: &EndedSearch) -> bool {
     ended.reason.as_deref().is_some_and(|reason| reason.starts_with(CANCELLED))
 }

@@ -116,9 +116,9 @@ impl OwnServer {
         self.signal("-CONT")
     }
 
-    /// Makes the server ignore heartbeats, so that it responds as a primary although there is a successor, or restores
-    /// the default. Otherwise it would learn of the successor within milliseconds after it is resumed, before or after
-    /// a pending read.
+    /// Makes the server ignore heartbeats, or restores the default. A server that ignores heartbeats responds as a
+    /// primary although it has a successor. Otherwise it would learn of the successor within milliseconds after it is
+    /// resumed, before or after a pending read.
     pub async fn ignore_successors(&self, ignore: bool) -> Result<(), Failure> {
         let mode = if ignore { "alwaysOn" } else { "off" };
         let step_down = doc! { "configureFailPoint": "blockHeartbeatStepdown", "mode": mode };

@@ -20,7 +20,7 @@ type RecordKey = (usize, String);
 pub(super) struct Resent {
     /// The current batch of each worker.
     batches: BTreeMap<usize, Vec<BatchRecord>>,
-    /// When a worker acknowledged each record that it had sent again.
+    /// The time at which a worker acknowledged each record that it had sent again.
     acknowledged: BTreeMap<RecordKey, u64>,
 }
 

@@ -304,8 +304,8 @@ impl World {
         self.note(|| format!("{owner} has an entry that cannot be read: {id}"));
     }
 
-    /// Exhausts the retries of a message, as if it could not be sent. Workers only send due entries, so this waits for
-    /// one.
+    /// Exhausts the retries of a message, as if it could not be sent. Workers only send due entries, so this function
+    /// waits until an entry is due.
     pub(crate) fn exhaust_entry(&mut self) {
         let now = timestamp(self.now);
         let fails = |entry: &Entry| entry.is_message() && !entry.poisoned && entry.is_due(now);

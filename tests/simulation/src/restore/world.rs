@@ -17,8 +17,8 @@ use crate::ports::failures::FailureTables;
 use crate::rng::Rng;
 use crate::world::{Occasion, StoredDocument, StoredSession, World};
 
-/// Derives the generator of these choices from the seed of a schedule, so that they leave the other choices as they
-/// are.
+/// Derives the generator of these choices from the seed of a schedule, so that these choices do not change the other
+/// choices.
 const RESTORE: u64 = 0x9FB2_1C65_1E98_DF25;
 
 /// The number of schedules per restore, on average.
@@ -30,8 +30,8 @@ const BACKUPS_MS: [u64; 4] = [3_000, 30_000, 120_000, 7_200_000];
 /// The maximum time between a backup and the restore.
 const LOST_MS: [u64; 4] = [2_000, 20_000, 300_000, 7_200_000];
 
-/// The latest step of a backup, and the maximum number of steps between it and the restore. Most steps are taken while
-/// something happens, and not while partitions wait.
+/// The latest step of a backup, and the maximum number of steps between it and the restore. Most backups and restores
+/// then happen during activity, and not while partitions wait.
 const BACKUP_STEPS: u64 = 700;
 const LOST_STEPS: u64 = 400;
 
@@ -96,7 +96,7 @@ impl World {
         self.restores.planned.is_some()
     }
 
-    /// Returns the restored stores, once they are.
+    /// Returns the restored stores; `None` before the restore.
     pub(crate) fn restored(&self) -> Option<RestoredStores> {
         self.restores.done
     }

@@ -51,7 +51,7 @@ async fn repeatedly_full_disk_imports_each_search_once() -> TestResult {
     Ok(())
 }
 
-/// Repeatedly, a worker dies and its successor finds a read-only folder.
+/// A worker dies repeatedly, and its successor finds a read-only folder.
 #[tokio::test(flavor = "multi_thread")]
 async fn readonly_flapping_dir_imports_each_once() -> TestResult {
     let program = Program::new().setting("SEARCH_IMPORT_VISIBILITY_SECONDS", "2");

@@ -91,7 +91,7 @@ impl Deployment {
     ) -> Result<Self, Unexpected> {
         let mongo = Proxy::before(servers::mongo::host().await?).await?;
         let uri = with_option(&mongo.uri(), SELECTION);
-        // Writers of history wait in the test's time, where every wait ends immediately.
+        // Writers of the history wait by the clock of the test, on which every wait ends immediately.
         let environment = environment.but("MONGODB_URI", &uri).but("SEARCH_IMPORT_HISTORY_SECONDS", "0");
         let now = Timestamp::now().checked_sub(SignedDuration::from_hours(24))?;
         let host = Arc::new(ManualHost::new(now, 1));

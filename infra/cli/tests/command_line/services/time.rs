@@ -21,7 +21,7 @@ const CONCURRENCY: usize = 8;
 
 /// SQS measures delays and visibility timeouts by a real clock. This wrapper therefore keeps delayed messages until
 /// they are due by the test's clock, and makes received messages visible again when their timeout ends by the test's
-/// clock. SQS and its adapter do the rest: receipts, receive counts and dead-lettering.
+/// clock. SQS and its adapter perform the rest: receipts, receive counts and dead-lettering.
 pub(super) struct InjectedTime {
     sqs: Sqs,
     queues: &'static [QueueSpec],

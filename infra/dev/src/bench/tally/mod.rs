@@ -8,7 +8,7 @@
 //! - `POST /tally/{key}/state`, which returns `{"events": [..]}` in the order in which they took effect.
 //!
 //! [`workload`] draws the events, [`clients`] sends them to any engine, and [`server`] handles them with ours.
-//! `infra/engines.py` starts the others.
+//! `infra/engines.py` starts the other engines.
 
 pub mod clients;
 pub mod hops;

@@ -74,7 +74,7 @@ fn selected<'a>(template: &'a Template, method: &str, path: &str) -> Vec<(&'a st
     }
 }
 
-/// Returns `true` if each part of a route's path is that of the request, or a variable.
+/// Returns `true` if each part of a route's path equals the part of the request's path, or is a variable.
 fn is_full_match(route: &str, path: &str) -> bool {
     route.split('/').count() == path.split('/').count()
         && route.split('/').zip(path.split('/')).all(|(ours, asked)| ours == asked || ours.starts_with('{'))

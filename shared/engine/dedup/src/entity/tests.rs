@@ -190,7 +190,7 @@ impl World {
             }
             Entry::Admitted(visit) => self.workers[worker] = Worker::Admitted { message, entity, visit },
             Entry::Duplicate => self.workers[worker] = Worker::Idle,
-            // Delivered again once the lease has ended: a later schedule of this exploration.
+            // The message is delivered again once the lease has ended, which is a later schedule of this exploration.
             Entry::Busy { .. } => self.redeliver(worker),
         }
     }

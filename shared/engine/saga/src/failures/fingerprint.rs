@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(fingerprint(one), fingerprint(other), "{} | {}", outline(one), outline(other));
     }
 
-    /// A long reason is cut off; how much of it is left depends on the length of its ids.
+    /// A long reason is cut off, and the length of the remaining text depends on the length of the ids in it.
     #[test]
     fn fingerprint_ignores_length_of_ids() {
         let tail = "the server said ".repeat(50);

@@ -328,7 +328,7 @@ impl Failures {
                     let origin = Origin::Unreadable { place: unreadable.place, of_sessions };
                     reports.push(self.unreadable(origin, unreadable.why).await?);
                 }
-                // Cannot happen: an entry that can be read belongs to a record whose id can be read.
+                // This case cannot occur, because a readable entry belongs to a record with a readable id.
                 (None, Ok(_)) => {}
             }
         }

@@ -18,7 +18,7 @@ pub struct Operation {
     pub id: OperationId,
     /// The operator who requested the operation.
     pub by: String,
-    /// When the operation began.
+    /// The time at which the operation began.
     pub begun_at: Timestamp,
     /// The failures that the operation retries.
     pub selection: Selection,
@@ -40,7 +40,7 @@ pub struct Operation {
     /// The phase.
     #[serde(flatten)]
     pub phase: Phase,
-    /// When the next step may be taken.
+    /// The time at which the next step may be taken.
     pub next_step_at: Timestamp,
     /// The number of writes, beginning with 1.
     #[serde(skip)]
@@ -60,12 +60,12 @@ pub enum Phase {
     },
     /// The operation has retried all failures that were not busy.
     Done {
-        /// When the operation ended.
+        /// The time at which the operation ended.
         at: Timestamp,
     },
     /// The operation ended early.
     Stopped {
-        /// When the operation ended.
+        /// The time at which the operation ended.
         at: Timestamp,
         /// The reason.
         why: String,

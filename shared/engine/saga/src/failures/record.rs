@@ -81,7 +81,7 @@ pub enum State {
     },
     /// The failure was retried and has not occurred since.
     Retried {
-        /// When the failure was retried.
+        /// The time at which the failure was retried.
         at: Timestamp,
     },
     /// The failure needs no retry here.
@@ -190,9 +190,9 @@ pub struct Failure {
     pub reason: String,
     /// The fingerprint of the reason; see [`fingerprint`](fn@super::fingerprint).
     pub fingerprint: String,
-    /// When the failure was first found.
+    /// The time at which the failure was first found.
     pub first_seen: Timestamp,
-    /// When the failure was last found.
+    /// The time at which the failure was last found.
     pub last_seen: Timestamp,
     /// The number of times that the message or effect has failed.
     pub seen: u32,
@@ -203,7 +203,7 @@ pub struct Failure {
     pub state: State,
     /// The markers of the latest reports.
     pub marks: Vec<String>,
-    /// When the failure may be removed; `None` as long as it needs attention.
+    /// The time at which the failure may be removed; `None` as long as it needs attention.
     pub expires_at: Option<Timestamp>,
     /// The number of writes. This value is not part of the serialized failure.
     #[serde(skip)]
@@ -313,7 +313,7 @@ impl Failure {
 /// The cursor after a page of failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FailureCursor {
-    /// When the last failure of the page was last found.
+    /// The time at which the last failure of the page was last found.
     pub last_seen: Timestamp,
     /// The id of this failure.
     pub id: FailureId,

@@ -331,7 +331,8 @@ impl Failures {
         Ok(written.map(|(failure, _)| Failure { revision: failure.revision + 1, ..failure }).collect())
     }
 
-    /// Retries failures, those of one partition in sequence. Failures that could not be retried are opened again.
+    /// Retries failures. The failures of one partition are retried in sequence. Failures that could not be retried are
+    /// opened again.
     async fn retry_batch(
         &self,
         operation: &Operation,

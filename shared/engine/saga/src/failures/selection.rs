@@ -67,8 +67,8 @@ pub struct CauseGroup {
     pub messages: BTreeSet<String>,
     /// The number of failures.
     pub count: u64,
-    /// When the first of these failures was first found.
+    /// The time at which the first of these failures was first found.
     pub first_seen: Timestamp,
-    /// When the last of these failures was last found.
+    /// The time at which the last of these failures was last found.
     pub last_seen: Timestamp,
 }

@@ -122,9 +122,9 @@ impl<'a, S: Saga> Draft<'a, S> {
                 }
                 decision(Verdict::Ignored, why)
             }
-            // The token stays for the redelivery.
+            // The token remains for the redelivery.
             Decision::Postpone { why } => decision(Verdict::Retried, why),
-            // The token stays, so that an operator may send the message again once the cause is removed.
+            // The token remains, so that an operator may send the message again once the cause is removed.
             Decision::Reject { why } => decision(Verdict::Rejected, why),
         };
         Ok(MessageDecision { state, ..judged })

@@ -52,7 +52,7 @@ pub struct PlanInput<'a, S> {
     pub function: &'a str,
     /// The partition.
     pub partition: PartitionKey,
-    /// The partition's document, if there is one.
+    /// The partition's document, if any.
     pub document: Option<&'a Document<S>>,
     /// The tokens in the claim's answer.
     pub tokens: &'a Tokens,
@@ -166,8 +166,8 @@ impl<S> PlanInput<'_, S> {
         let Tokens::Listed(tokens) = self.tokens else { return VecDeque::new() };
         let own = self.minted.iter().filter(|token| tokens.contains(*token));
         // Before a document exists, tokens of other attempts are free, because none was handed out; see
-        // `token_capacity`. They are used only if there is no capacity, because the document may have been lost in a
-        // restore of the database.
+        // `token_capacity`. Tokens of other attempts are used only without capacity for new tokens, because the
+        // document may have been lost in a restore of the database.
         let was_refused = self.minted.iter().any(|token| !tokens.contains(token));
         let of_others = tokens.iter().filter(|token| {
             was_refused && self.document.is_none() && token.is_from_attempt() && !token.is_from(&self.attempt)

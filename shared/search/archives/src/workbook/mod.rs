@@ -28,7 +28,7 @@ const MAX_SHEETS: usize = 200;
 const MAX_STRINGS_XML: u64 = 128 << 20;
 /// Largest XML of each other part that is read before the sheets, in bytes.
 const MAX_XML: u64 = 16 << 20;
-/// Longest name of a sheet, in bytes: Excel allows 31 characters.
+/// The maximum length of a name of a sheet, in bytes: Excel allows 31 characters.
 const MAX_SHEET_NAME: usize = 1_000;
 /// The part that lists the workbook's sheets.
 const BOOK: &str = "xl/workbook.xml";

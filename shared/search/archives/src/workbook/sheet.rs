@@ -19,7 +19,7 @@ const MAX_MERGED: usize = 10_000;
 const MAX_HELD: usize = 1 << 20;
 /// The maximum size of the text in a row, in bytes: many cells may reference the same long string.
 const MAX_ROW: usize = 2 << 20;
-/// Longest cell type, in bytes: `inlineStr`.
+/// The maximum length of a cell type, in bytes: `inlineStr`.
 const MAX_CELL_TYPE: usize = 9;
 /// The approximate size of the text that one call produces, in bytes.
 const PIECE: usize = 64 * 1024;

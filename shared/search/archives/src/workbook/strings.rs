@@ -11,7 +11,7 @@ const MAX_STRINGS: usize = 1_000_000;
 const MIN_XML: usize = 5;
 /// The maximum number of relationships of a workbook: one per sheet, and a few more.
 const MAX_RELATIONS: usize = 1_000;
-/// Longest id and target of a relationship, in bytes. The target is the path of an entry.
+/// The maximum length of an id and target of a relationship, in bytes. The target is the path of an entry.
 const MAX_RELATION: usize = 1_000;
 
 /// All strings in one buffer.

@@ -17,7 +17,7 @@ use crate::{Entry, Error, Limits, Unpacker};
 const MAX_EVENT: usize = 1 << 20;
 /// Deepest nesting; a cell with formatted text has nine levels.
 const MAX_DEPTH: usize = 64;
-/// Longest name of an element, in bytes: the names of all open elements are held in memory.
+/// The maximum length of a name of an element, in bytes: the names of all open elements are held in memory.
 const MAX_NAME: usize = 1_000;
 /// The number of packed bytes that are unpacked at a time.
 const PIECE: usize = 4 * 1024;

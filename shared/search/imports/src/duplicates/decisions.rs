@@ -12,7 +12,7 @@ use crate::vocabulary::StudyRef;
 /// (<https://www.mongodb.com/docs/manual/reference/limits/>).
 pub const MAX_DECISIONS: usize = 10_000;
 
-/// The kind of the record that contains the decisions of a project; its id is that of the project.
+/// The kind of the record that contains the decisions of a project. The record has the id of the project.
 pub const DECISIONS: &str = "decisions";
 
 /// A decision and its author.

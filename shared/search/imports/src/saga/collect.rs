@@ -232,7 +232,7 @@ fn fits_unannounced(import: &Import, saved: &SearchUploadSaved) -> Result<Option
     }
 }
 
-/// Returns the reason why a file cannot join a search with a known number of files, if there is one.
+/// Returns the reason why a file cannot join a search with a known number of files, if any.
 fn fits(import: &Import, saved: &SearchUploadSaved) -> Result<(), Misfit> {
     let metadata = UploadMetadata::from_map(&saved.metadata).and_then(|found| {
         // Our upload forms always send it, so its absence means that another program wrote the object.
@@ -256,7 +256,7 @@ fn fits(import: &Import, saved: &SearchUploadSaved) -> Result<(), Misfit> {
     }
 }
 
-/// Returns the contradiction between a manifest and files that have arrived before it, if there is one.
+/// Returns the contradiction between a manifest and files that have arrived before it, if any.
 fn contradiction(import: &Import, started: &SearchUploadStarted) -> Option<String> {
     let manifest = &started.manifest;
     if let Some(reason) = faults(manifest) {

@@ -37,8 +37,8 @@ impl Moment<'_> {
 /// Returns the maximum number of tokens that handling this event can need in any state: one for the reply to each
 /// command and one for a timeout.
 ///
-/// Tokens are created with the claim, while the state is still being loaded, so the number has to follow from the
-/// event alone. It is at most [`MAX_FILES`] + 1.
+/// Tokens are created with the claim, while the state is still being loaded, so the number has to follow from the event
+/// alone. The number is at most [`MAX_FILES`] + 1.
 pub fn tokens_needed(event: &SearchEvent) -> usize {
     match event {
         SearchEvent::SearchUploadStarted(started) if is_valid(&started.manifest) => {

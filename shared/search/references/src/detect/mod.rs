@@ -117,7 +117,7 @@ fn format(text: &str) -> Result<(Format, Certainty), Error> {
         return Ok((format, Certainty::Likely));
     }
     let tagged = tagged(text);
-    // A file of tagged lines may follow one without a line that names the format.
+    // A file of tagged lines may follow a file without a line that names the format.
     let before = tagged.map_or(text, |(at, ..)| &text[..at]);
     if text::is_refer(before.trim_start()) {
         return Ok((Format::Refer, Certainty::Likely));

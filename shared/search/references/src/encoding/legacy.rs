@@ -117,7 +117,7 @@ impl LegacyEncoding {
         (encoding, self.certainty)
     }
 
-    /// Keeps the lines that are not UTF-8, or in XML the values. The others would distort the guess.
+    /// Keeps the lines that are not UTF-8, or in XML the values. Other bytes would distort the guess.
     fn remember(&mut self, bytes: &[u8]) {
         for piece in bytes.split(|byte| matches!(byte, b'\n' | b'\r' | b'<')) {
             let left = MAX_BYTES.saturating_sub(self.seen.len());

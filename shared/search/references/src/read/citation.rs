@@ -11,13 +11,13 @@ use super::{
 };
 use crate::work::spend;
 
-/// Longest date in parentheses.
+/// The maximum length of a date in parentheses.
 const MAX_DATE: usize = 64;
-/// Longest name of a journal where other text may precede.
+/// The maximum length of a name of a journal where other text may precede.
 const MAX_JOURNAL: usize = 160;
 /// The longest citation without a volume, with the names of a conference.
 const MAX_CITATION: usize = 2_048;
-/// Longest pages where other text may follow.
+/// The maximum length of pages where other text may follow.
 const MAX_PAGES: usize = 24;
 
 /// The parts of a citation, unchanged; empty if missing.

@@ -7,7 +7,7 @@ use super::{accession::Accessions, tidy};
 /// The maximum size of a record's extra values in bytes, including tags. Cited references and affiliations may have
 /// hundreds of lines, but a stored study should remain small.
 const MAX_BYTES: usize = 16 * 1024;
-/// Longest tag; longer column names are truncated.
+/// The maximum length of a tag; longer column names are truncated.
 const MAX_TAG: usize = 64;
 
 /// Tags and their values, up to the limit. The first value that exceeds the limit is omitted completely, and so are all

@@ -133,7 +133,7 @@ pub(super) fn labelled_doi(note: &str) -> Option<String> {
 /// The number of bytes of a value that are searched for a DOI or a citation.
 const MAX_SEARCHED: usize = 4096;
 
-/// Longest DOI. Real ones have fewer than 200 bytes.
+/// The maximum length of a DOI. Real ones have fewer than 200 bytes.
 const MAX_DOI: usize = 500;
 /// The maximum length of a DOI's registrant with its subdivisions. Without this limit, the search for the slash would
 /// pass through all later beginnings of a DOI.

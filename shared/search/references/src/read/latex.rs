@@ -14,14 +14,14 @@ use tables::{ACCENTS, DROPPED, STACKED, SWITCHES, SYMBOLS, WRAPPED};
 
 /// The maximum depth of arguments inside arguments; deeper ones only lose their commands.
 const MAX_DEPTH: usize = 6;
-/// Longest argument of a command that writes something after it.
+/// The maximum length of an argument of a command that writes something after it.
 const MAX_ARGUMENT: usize = 512;
 /// The maximum number of unclosed arguments in a text. The end of each is searched for in [`MAX_ARGUMENT`] bytes; after
 /// this number, only arguments of up to [`MAX_LETTER`] bytes are found.
 const MAX_UNCLOSED: usize = 32;
-/// Longest letter after an accent, including its own commands and braces.
+/// The maximum length of a letter after an accent, including its own commands and braces.
 const MAX_LETTER: usize = 64;
-/// Longest formula.
+/// The maximum length of a formula.
 const MAX_FORMULA: usize = 1024;
 
 /// The type of the text, which determines the meaning of its characters.
@@ -61,7 +61,8 @@ fn mark(text: &str, mode: Mode) -> Option<usize> {
         Mode::Formula => 0b010,
         Mode::Literal => 0b100,
     };
-    // Most texts have no byte with a special meaning in any mode, which a single branchless pass shows.
+    // A single branchless pass shows that a text has no byte with a special meaning in any mode, which is true for most
+    // texts.
     let may_be = |bytes: &[u8]| {
         bytes.iter().fold(false, |found, byte| {
             found

@@ -28,7 +28,7 @@ impl Person {
         given.push_str(&name);
     }
 
-    /// Returns the name as `Family, Given, Suffix` once all parts are read, or `None` if there are none.
+    /// Returns the name as `Family, Given, Suffix` once all parts are read, or `None` without any part.
     pub(super) fn finish(&mut self) -> Option<String> {
         let [family, given, initials, suffix] = std::mem::take(&mut self.0);
         let given = if given.is_empty() { initials } else { given };

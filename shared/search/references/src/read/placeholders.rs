@@ -104,7 +104,7 @@ pub(super) fn is_placeholder(field: Field, value: &str) -> bool {
     }
 }
 
-/// Returns `false` for a value whose first letter or digit is not that of a placeholder, like that of most values.
+/// Returns `false` for a value that does not begin with the first letter or digit of a placeholder. Most values do not.
 fn may_be_placeholder(value: &str, begins: &[u8]) -> bool {
     value
         .as_bytes()

@@ -37,7 +37,7 @@ const BRACKET: [&[u8]; 3] = ["【".as_bytes(), b"\xa1\xbe", b"\x81\x79"];
 const TAG_PREFIX: usize = MARK_LENGTH + 22;
 /// The maximum number of digits in the number of a record.
 const MAX_DIGITS: usize = 12;
-/// Longest name of a field.
+/// The maximum length of a field's name.
 const MAX_NAME: usize = 60;
 
 /// The name of a field, an English word, a hyphen and a Chinese word before a colon, and the offset of its value.

@@ -15,11 +15,11 @@ use crate::work::spend;
 
 /// The maximum size of the kept entries in bytes. Proceedings have about 300 bytes each.
 const MAX_KEPT: usize = 64 * 1024;
-/// Longest entry from which fields are inherited.
+/// The maximum length of an entry from which fields are inherited.
 pub(super) const MAX_ENTRY: usize = 16 * 1024;
-/// Longest key that is looked up, including white space.
+/// The maximum length of a key that is looked up, including white space.
 const MAX_KEY: usize = 256;
-/// Longest list of alternative keys of an entry.
+/// The maximum length of a list of alternative keys of an entry.
 const MAX_ALIASES: usize = 1024;
 /// Entry types that are never parents. Databases write hardly anything else.
 const PARTS: [&[u8]; 9] = [

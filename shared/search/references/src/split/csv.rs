@@ -25,7 +25,7 @@ const REMARKS: [&[u8]; 24] = [
 ];
 /// The maximum number of words before the colon of a remark.
 const MAX_NAME_WORDS: usize = 3;
-/// Longest remark that is inspected.
+/// The maximum length of a remark that is inspected.
 const MAX_REMARK: usize = 400;
 /// The minimum number of columns of a table with remarks.
 const MIN_COLUMNS: usize = 3;

@@ -1,6 +1,6 @@
 //! Recognizes document type declarations that can be skipped.
 
-/// Longest document type declaration that is skipped. PubMed's has 150 bytes.
+/// The maximum length of a document type declaration that is skipped. PubMed's has 150 bytes.
 const MAX_DOCTYPE: usize = 4096;
 
 /// The type of the declaration at the beginning of the bytes.

@@ -11,11 +11,11 @@ use memchr::{memchr, memchr3};
 use super::{Step, lines::trimmed_end};
 use crate::work::spend;
 
-/// Longest word after `@`, and longest white space after it.
+/// The maximum length of a word after `@`, and of the white space after it.
 const MAX_TYPE: usize = 64;
 /// The maximum indentation of an entry that begins inside an unclosed one.
 const MAX_INDENT: usize = 16;
-/// Longest key, including white space, that distinguishes an entry from text in a value.
+/// The maximum length of a key, including white space, that distinguishes an entry from text in a value.
 const MAX_KEY: usize = 256;
 /// The maximum length of a comment with entries in it. A longer comment is unclosed, and must not swallow the entries.
 const MAX_COMMENT: usize = 64 * 1024;
@@ -326,8 +326,8 @@ impl Entries {
         Step::Skip { consumed }
     }
 
-    /// Opens the entry without its `@` that this line begins. Returns `false` if there is none, or `None` if more bytes are
-    /// needed.
+    /// Opens the entry without its `@` that this line begins. Returns `false` if no entry follows, or `None` if more
+    /// bytes are needed.
     fn open_unsigned(&mut self, tail: &[u8], line: usize, end: bool) -> Option<bool> {
         let start = line + indent(&tail[line..]);
         let Some(brace) = unsigned(&tail[start..], end)? else { return Some(false) };

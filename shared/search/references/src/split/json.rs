@@ -59,7 +59,7 @@ const PART: &[u8] = b"bibjson";
 const DICTIONARY: u8 = b':';
 /// The maximum number of lists and objects around the records.
 const MAX_DEPTH: usize = 16;
-/// Longest name that is compared.
+/// The maximum length of a name that is compared.
 const MAX_NAME: usize = 64;
 /// The maximum number of digits in the number of a record.
 const MAX_DIGITS: usize = 9;

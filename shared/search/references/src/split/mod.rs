@@ -139,7 +139,7 @@ pub(crate) fn splitter(format: Format, limit: usize, parts: u64) -> Box<dyn Spli
     Box::new(cut_off::CutOff::new(splitter, format, limit))
 }
 
-/// Creates the splitter of a part that is not read. `format` is that of the part before it.
+/// Creates the splitter of a part that is not read. `format` is the format of the part before it.
 pub(crate) fn unread_splitter(reason: &'static str, format: Format, limit: usize) -> Box<dyn Splitter> {
     Box::new(parts::Parts::unread(reason, format, limit))
 }

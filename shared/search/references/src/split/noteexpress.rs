@@ -16,7 +16,7 @@ const COLONS: [&[u8]; 3] = [b":", FULL_WIDTH.as_bytes(), b"\xA3\xBA"];
 const FULL_WIDTH: &str = "：";
 /// The number of bytes that determine whether a line begins a record.
 const TAG_PREFIX: usize = MARK_LENGTH + FIRST.len() + FULL_WIDTH.len();
-/// Longest name of a field.
+/// The maximum length of a name of a field.
 const MAX_NAME: usize = 40;
 
 /// The name of a field in braces, and the offset of its value.

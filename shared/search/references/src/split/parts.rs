@@ -11,7 +11,8 @@ use super::{
 };
 use crate::{Format, detect::WEB_PAGE, work::spend};
 
-/// Longest line that is searched for the beginning of a file, and the maximum number of bytes held back for it.
+/// The maximum length of a line that is searched for the beginning of a file, and the maximum number of bytes held back
+/// for it.
 pub(super) const MAX_LINE: usize = 64 * 1024;
 
 /// The maximum number of documents on a line after which another format is searched for. Without this limit, each end

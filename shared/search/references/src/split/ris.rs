@@ -42,7 +42,7 @@ const SINGLE_BLANK: [&[u8; 2]; 83] = [
 
 /// The maximum number of blanks before the dash of a tag.
 const MAX_BLANKS: usize = 4;
-/// Longest code of a type.
+/// The maximum length of a code of a type.
 const MAX_TYPE: usize = 8;
 /// The number of bytes that determine whether a line begins or ends a record with other blanks and dashes.
 const LOOSE_PREFIX: usize = MARK_LENGTH + MAX_INDENT + 48;
@@ -57,7 +57,7 @@ const IN_WORDS: [&[u8; 2]; 16] = [
 pub(crate) const NO_BREAK_SPACE: &str = "&nbsp;";
 /// The names of elements that end a line.
 const LINE_ELEMENTS: [&[u8]; 3] = [b"br", b"p", b"div"];
-/// Longest element that ends a line.
+/// The maximum length of an element that ends a line.
 const MAX_ELEMENT: usize = 12;
 /// The maximum number of bytes of elements and white space between two lines.
 const MAX_ELEMENTS: usize = 64;
@@ -212,7 +212,7 @@ pub(crate) fn tag_behind_end(line: &[u8]) -> Option<([u8; 2], usize)> {
 /// The words in which databases name themselves above their records.
 pub(crate) const PREAMBLES: [&str; 3] = ["Provider:", "Content:", "Database:"];
 
-/// Returns `true` for text that belongs to the record whose first line without a type follows.
+/// Returns `true` for text that belongs to the following record, whose first line has no type.
 fn is_leading_text(line: &[u8]) -> bool {
     let text = unmarked(line).trim_ascii_start();
     let is_word = |byte: &u8| byte.is_ascii_alphabetic() || !byte.is_ascii();

@@ -19,9 +19,9 @@ use crate::{
 
 /// The number of bytes after a line that may be needed to recognize it.
 pub(super) const LOOKAHEAD: usize = 1024;
-/// Longest line that begins a file of tagged lines.
+/// The maximum length of a line that begins a file of tagged lines.
 const MAX_FIRST: usize = 256;
-/// Longest header row that is recognized.
+/// The maximum length of a header row that is recognized.
 const MAX_HEADER: usize = 8 * 1024;
 /// The number of bytes at the end of a line that may begin the next file.
 const MAX_JOINED: usize = 96;
@@ -654,7 +654,7 @@ fn is_continued(text: &[u8], format: Format) -> bool {
 
 /// Returns `true` for the beginning of a field of a BibTeX entry: `title = {`.
 fn is_field(text: &[u8]) -> bool {
-    /// Longest name of a field that is recognized.
+    /// The maximum length of a name of a field that is recognized.
     const MAX_FIELD: usize = 32;
     let text = text[..text.len().min(2 * MAX_FIELD)].trim_ascii_start();
     let name = text.iter().take_while(|byte| byte.is_ascii_alphabetic() || **byte == b'-').count();

@@ -66,7 +66,7 @@ pub(crate) struct LineRules {
 /// Distinguishes a line of [`LineRole::Type`] from text with the same beginning.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TypeInText {
-    /// Returns `true` for the bytes of text that begin with the line.
+    /// Returns `true` if the bytes, which begin with the line, are text.
     pub(crate) is_text: fn(&[u8]) -> bool,
     /// The number of bytes that determine the result.
     pub(crate) window: usize,
@@ -98,7 +98,7 @@ const MAX_LEADING: usize = 1024;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OpenRecord {
     start: usize,
-    /// The beginning of the line that opened it, behind its leading text.
+    /// The beginning of the line that opened the record, behind its leading text.
     opened: usize,
     /// The end of the record's last text so far.
     last: usize,

@@ -127,7 +127,7 @@ const MIN_COLUMNS: usize = 2;
 /// The maximum number of columns. A row with more cells is quarantined; databases export up to 100 columns.
 const MAX_COLUMNS: usize = 4_096;
 
-/// Longest name of a column, in bytes, by which a header is distinguished from other text.
+/// The maximum length of a name of a column, in bytes, by which a header is distinguished from other text.
 pub(crate) const MAX_NAME: usize = 64;
 
 /// The header of a table.
@@ -308,8 +308,8 @@ pub(crate) const SURE_COLUMNS: usize = 3;
 /// The maximum number of digits in a header in an older encoding.
 const MAX_DIGITS: usize = 3;
 
-/// The number of known columns of a header row whose cells are all short, without blanks after the delimiters. It is
-/// zero if they do not suffice to identify it.
+/// The number of known columns of a header row whose cells are all short, without blanks after the delimiters. The
+/// number is zero if the columns do not suffice to identify a header.
 pub(crate) fn known_columns(row: &[u8], delimiter: Delimiter) -> usize {
     // Most lines fail at their first byte or at one of their first cells, so the cells are inspected before they are
     // counted.

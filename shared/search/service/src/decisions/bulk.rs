@@ -31,7 +31,7 @@ use crate::study_view::RecordPlace;
 use crate::tries::MAX_TRIES;
 use crate::{Error, Scope, ScopePlace, SearchService, TooManyImports};
 
-/// The kind of the records that list the bulk actions of a review; their ids are those of reviews.
+/// The kind of the records that list the bulk actions of a review. Each record has the id of its review.
 const BULK: &str = "bulk-decisions";
 /// The kind of the records that contain the decisions of an action.
 const CHUNK: &str = "bulk-decisions-chunk";
@@ -298,7 +298,7 @@ struct Selector<'a> {
 }
 
 impl Selector<'_> {
-    /// Selects pairs from a position on, until there are enough or the request has made its reads.
+    /// Selects pairs from a position on, until enough pairs were found or the request has used up its reads.
     async fn select(&mut self, from: ScopePlace) -> Result<BulkSelection, Error> {
         let (scope, mut place) = (Scope::Review(self.project), from);
         let (mut about, mut reads) = (Vec::new(), 0);

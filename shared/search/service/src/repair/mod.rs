@@ -490,7 +490,7 @@ impl SearchService {
         Ok(Err(FileRefusal::Gone))
     }
 
-    /// Returns the reason why records of a file cannot be corrected, if there is one.
+    /// Returns the reason why records of a file cannot be corrected, if any.
     async fn mendable(
         &self,
         file: &JobFile,

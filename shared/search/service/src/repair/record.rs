@@ -8,7 +8,7 @@ use messages::StoreError;
 use outbox::{Key, ReadRecords};
 use serde::{Deserialize, Serialize};
 
-/// The kind of the record. The id is that of the original search.
+/// The kind of the record. The id equals the id of the original search.
 pub const REPAIRS: &str = "repairs";
 
 /// A file that replaces another one, or some of its records.

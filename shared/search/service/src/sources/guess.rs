@@ -155,7 +155,7 @@ fn of_record(format: &str, from_format: Source, first: &Reference) -> Guess {
     let mut database = match named(first) {
         DatabaseNames::One(name) => Some(name),
         DatabaseNames::Nothing => None,
-        // The numbers and links are those of one of the merged records.
+        // The numbers and links belong to one of the merged records.
         DatabaseNames::Several => {
             return Guess { source: Source { database: None, platform, searched_on }, needs_others: false };
         }

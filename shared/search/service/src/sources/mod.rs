@@ -35,7 +35,7 @@ pub use review::{ReviewSources, SourceReplacement};
 pub(crate) use vocabulary::usual_database;
 pub use vocabulary::{KNOWN, Method, VocabularyEntry, platforms};
 
-/// The kind of the records. The ids of the sources are those of searches.
+/// The kind of the records. A record of sources has the id of its search.
 pub const SOURCES: &str = "sources";
 
 /// The source of a file's records.
@@ -157,7 +157,7 @@ fn read(search: SearchId, record: Option<Record>) -> Result<GivenSources, StoreE
 }
 
 impl SearchService {
-    /// Sets the sources of some files; other files are not changed. It is idempotent.
+    /// Sets the sources of some files; other files are not changed. The call is idempotent.
     ///
     /// # Errors
     /// Returns an error if a store is unavailable; the sources may or may not be stored.

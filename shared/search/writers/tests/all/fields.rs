@@ -255,7 +255,7 @@ fn names_follow_each_formats_convention() {
     assert_eq!(csl[1]["issued"], serde_json::json!({ "date-parts": [[2018, 5, 17]] }));
 }
 
-/// The accession number of a study in PubMed is its PMID. In another database it is not.
+/// The accession number of a study in PubMed is its PMID. In another database, the number is not a PMID.
 #[test]
 fn pmid_is_accession_number_for_pubmed_only() {
     for (database, tag) in [("PubMed", "AN"), ("Ovid MEDLINE(R)", "AN"), ("Embase", "C2"), ("", "C2")] {

@@ -79,7 +79,7 @@ fn bibtex_braces_always_match() {
     }
 }
 
-/// Apart from characters that are not text, and from white space, which is collapsed.
+/// The comparison ignores characters that are not text, and collapses white space.
 #[test]
 fn titles_survive_hostile_text() {
     for hostile in HOSTILE {

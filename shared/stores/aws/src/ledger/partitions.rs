@@ -33,7 +33,7 @@ pub struct Ledger {
 
 /// The outcome of a conditional update.
 enum Outcome {
-    /// Done; the item as it is now.
+    /// The update was made. The value is the current item.
     Done(Item),
     /// The condition does not hold. The value is the current item, if it exists.
     Refused(Option<Item>),

@@ -10,7 +10,7 @@ use serde::Deserialize;
 pub(crate) const MAX_BYTES: usize = 1024 * 1024;
 /// The reason why a message is in a dead-letter queue.
 pub(crate) const REASON: &str = "dead_letter_reason";
-/// Enough of a reason to act on; the rest is cut off.
+/// The maximum length of a reason, which suffices for an operator. Longer reasons are truncated.
 const MAX_REASON_CHARS: usize = 1_000;
 
 /// The names and values of attributes of type text.

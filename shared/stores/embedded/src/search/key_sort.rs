@@ -107,7 +107,7 @@ impl KeySorter {
     }
 }
 
-/// A sorted part: the keys that were read from the file, and the position of the others.
+/// A sorted part: the keys that were read from the file, and the position of the remaining keys.
 #[derive(Debug)]
 struct Part {
     read: IntoIter<KeyEntry>,

@@ -183,8 +183,8 @@ impl Store {
         self.threads().read(doing.to_owned(), move |db| find(db, &wanted)).await
     }
 
-    /// The file is renamed after the row was stored, so it may have either name. If it is renamed between the first two
-    /// attempts, the third one finds it.
+    /// The file is renamed after the row was stored, so it may have either name. If the file is renamed between the
+    /// first two attempts, the third attempt finds it.
     async fn open_named(&self, name: ObjectName, from: u64) -> std::io::Result<File> {
         let (stored, unfinished) = self.folder().object(name);
         let mut found = Err(ErrorKind::NotFound.into());

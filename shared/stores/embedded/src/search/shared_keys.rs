@@ -181,8 +181,8 @@ impl SharedKeyCache {
     }
 
     /// Scans all keys of a project, if that takes less time than looking up the keys of a file's remaining studies. If
-    /// files arrive continuously, a filter is soon outdated; so none is created before as much time was spent on
-    /// lookups since the last one.
+    /// files arrive continuously, a filter is soon outdated. A new filter is therefore created only after lookups have
+    /// taken as much time as its creation needs.
     async fn pass(
         &self,
         engine: &DbThreads,

@@ -83,7 +83,7 @@ async fn damaged_study_is_named_others_are_read() -> TestResult {
         }
         assert_eq!(depot.store.select(search, file, after(0, 1)).await?, studies[..1], "{what}");
         assert_eq!(depot.store.select(search, file, after(2, 9)).await?, studies[2..], "{what}");
-        // The others are still compared.
+        // The other studies are still compared.
         let of = |study: &Study| Identity::of(study.record, &study.reference);
         let recognised = [of(&studies[0]), Identity { record: 2, ..Identity::default() }, of(&studies[2])];
         assert_eq!(depot.store.identities_of(search, file, &[1, 2, 3]).await?, recognised, "{what}");

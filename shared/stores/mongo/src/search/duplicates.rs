@@ -192,8 +192,8 @@ pub(crate) fn decode(search: SearchId, stored: &Document) -> Result<Option<Dupli
     Ok(Some(from_bson::<MarkDocument>(stored)?.into_duplicate(search)))
 }
 
-/// Returns the duplicates of some studies of a file, those of each in the order of their ids. A separate query for each
-/// study bounds the number of those that are read.
+/// Returns the duplicates of some studies of a file. The duplicates of each study are in the order of their ids. A
+/// separate query for each study bounds the number of those that are read.
 pub(crate) async fn repeating(
     mongo: &Mongo,
     FileRef { search_id, file_id }: FileRef,

@@ -49,7 +49,7 @@ pub(crate) mod study {
     pub(crate) const RECORD: &str = "Record";
     /// Bibliographic data.
     pub(crate) const REFERENCE: &str = "Reference";
-    /// Mark of a duplicate. Absent in other studies.
+    /// Mark of a duplicate. The field is absent in other studies.
     pub(crate) const DUPLICATE: &str = "Duplicate";
     /// Id of the study that a duplicate repeats.
     pub(crate) const ORIGINAL: &str = "Duplicate.of";
@@ -63,7 +63,7 @@ pub(crate) mod file {
     pub(crate) const POSITION: &str = "Position";
     /// The file itself.
     pub(crate) const FILE: &str = "File";
-    /// Last record whose words are indexed. Absent if none is.
+    /// Last record whose words are indexed. The field is absent if no such value exists.
     pub(crate) const WORDS: &str = "Words";
 }
 

@@ -184,7 +184,7 @@ pub(crate) async fn discard(
     Ok(raised)
 }
 
-/// Refuses a file like [`withdraw`], and deletes its stored records.
+/// Refuses a file in the same way as [`withdraw`], and deletes its stored records.
 pub(crate) async fn remove(
     mongo: &Mongo,
     search: SearchId,
@@ -232,7 +232,7 @@ async fn refuse(
         let after = attempts.find_one_and_update(by_id(search_id, file_id), update).upsert(true);
         let after = after.return_document(ReturnDocument::After).await?;
         let stored = after.ok_or_else(|| CallError::InvalidReply("it has no document".to_owned()))?;
-        // This comes last: any later attempt to complete the file finds it refused.
+        // This statement comes last: any later attempt to complete the file finds the file refused.
         mongo.collection(collections::FILE).await?.delete_one(by_id(search_id, file_id)).await?;
         count_field(&stored, FENCE).map_err(CallError::InvalidReply)
     };

@@ -36,9 +36,10 @@ pub(super) fn searches_to_import() -> usize {
 /// The file of each search, and its records.
 const FILE: &str = "psycinfo.ris";
 const RECORDS: u64 = 3;
-/// The maximum time without any search ending, and for the remaining work. It does not limit the total time, which
-/// depends on the machine. A lease of a killed worker delays a search by 30 s. Each failed delivery doubles a message's
-/// delay ([`messages::Backoff::FAILURE`]), up to 640 s after seven deliveries. Up to five deliveries may fail here.
+/// The maximum time without any search ending, and for the remaining work. This limit does not apply to the total time,
+/// which depends on the machine. A lease of a killed worker delays a search by 30 s. Each failed delivery doubles a
+/// message's delay ([`messages::Backoff::FAILURE`]), up to 640 s after seven deliveries. Up to five deliveries may fail
+/// here.
 const TIMEOUT: Duration = Duration::from_secs(660);
 
 /// Returns an environment with short visibility timeouts, so that messages of a killed worker are redelivered soon.

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use super::{abbreviations::Abbreviations, entry};
 use crate::split::{Step, entries::Entries};
 
-/// Longest text of an abbreviation, in bytes; longer ones are ignored. Journal names have fewer than 300.
+/// The maximum length of a text of an abbreviation, in bytes; longer ones are ignored. Journal names have fewer than
+/// 300.
 const MAX_TEXT: usize = 1024;
 /// The maximum size of a file's definitions, in bytes. The IEEE's list of journals has 60,000.
 const MAX_DEFINED: usize = 256 * 1024;

@@ -29,7 +29,7 @@ const AFFILIATIONS: [&str; 14] = [
 ];
 /// The maximum number of roles and lives that are removed from the end of a name.
 const MAX_ROLES: usize = 4;
-/// Longest remark in brackets.
+/// The maximum length of a remark in brackets.
 const MAX_REMARK: usize = 64;
 
 /// Removes everything that is not part of the names in a value. Most values are returned unchanged.
@@ -309,7 +309,8 @@ fn is_sure(part: &str) -> bool {
     part.bytes().any(|byte| byte.is_ascii_lowercase())
 }
 
-/// Removes degrees after names. `None` if there are none. Capitals after a family name alone are initials.
+/// Removes degrees after names. Returns `None` if the name has no degree. Capitals after a family name alone are
+/// initials.
 fn without_degrees(value: &str) -> Option<String> {
     if !value.rsplit(',').any(|part| is_degree(part.trim())) || !spend(value.len()) {
         return None;

@@ -59,7 +59,7 @@ mod deep {
 }
 
 /// Workers count in one document and in one record, with random faults. A failed call is repeated by its worker, as a
-/// queue redelivers a message. No count is lost and none is made twice.
+/// queue redelivers a message. No count is lost or made twice.
 #[tokio::test]
 async fn concurrent_workers_lose_and_repeat_nothing() -> TestResult {
     const WORKERS: usize = 4;
