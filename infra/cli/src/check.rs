@@ -9,7 +9,7 @@ use crate::humanize::counted;
 use crate::workspace::{self, Workspace};
 
 /// Lists the files whose studies no search counts, and deletes the studies if requested. Returns `false` if some
-/// remain.
+/// studies remain.
 pub(crate) async fn run(args: &args::Check) -> anyhow::Result<bool> {
     let workspace = Workspace::operate(workspace::settings(&args.output.location)?).await?;
     let orphans = OrphanStudies::over(workspace.ports(), &functions::SYSTEM, user_name())?;

@@ -1,6 +1,6 @@
 //! This crate contains only dependencies.
 //!
-//! Cargo compiles a crate once for each set of its features, and a build of one package has fewer of them than a build
+//! Cargo compiles a crate once for each set of its features, and a build of one package has fewer features than a build
 //! of the workspace. `cargo lambda watch` builds the functions alone. The functions' feature `embedded`, which no
 //! deployment has, depends on this crate, so that such a build takes what `make test` has compiled.
 //!

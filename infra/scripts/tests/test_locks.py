@@ -21,7 +21,7 @@ FETCHES = re.compile(
     r"(install|add|binstall|i|ci|get|sync)\b"
     r"|\b(npx|uvx|pipx|curl|wget|urlretrieve)\b"
 )
-# Another test checks for each of them that it only accepts files with the right hash.
+# Another test checks that each of these commands accepts only files with the right hash.
 KNOWN = {
     # Installed by version with its own lock, and never deployed.
     ".github/workflows/prove.yml": {"cargo install"},

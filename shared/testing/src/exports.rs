@@ -56,7 +56,7 @@ impl Ports<'_> {
         self.keep.keep(key, stream::iter(pieces).boxed()).await
     }
 
-    /// Returns the export and its size, or none if it is absent.
+    /// Returns the export and its size, or `None` if it is absent.
     async fn linked(
         &self,
         key: &ExportKey,
@@ -87,7 +87,7 @@ pub async fn export_download_has_the_written_bytes(ports: &Ports<'_>) -> CheckRe
     Ok(())
 }
 
-/// No part of it is stored, regardless of the number of bytes sent.
+/// No part of the export is stored, regardless of the number of bytes sent.
 pub async fn interrupted_export_is_absent(ports: &Ports<'_>) -> CheckResult {
     for after in [0, 10, 9 << 20] {
         let key = ports.key();

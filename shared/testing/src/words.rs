@@ -41,7 +41,7 @@ impl Ports<'_> {
         Ok(file)
     }
 
-    /// Returns the record up to which a file is indexed, or none if it is not listed.
+    /// Returns the record up to which a file is indexed, or `None` if it is not listed.
     async fn indexed(&self, file: FileRef) -> Result<Option<u64>, StoreError> {
         let mut after = None;
         loop {
@@ -102,7 +102,7 @@ fn titled(file: FileRef, record: u64, title: &str) -> Study {
 
 /// The error of a check.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
-/// A record number, a text, and its candidates in the part that follows the record, with the end of the part; none if
+/// A record number, a text, and its candidates in the part that follows the record, with the end of the part; `None` if
 /// these records are not indexed.
 type Candidates<'a> = (u64, &'a str, Option<(&'a [u64], u64)>);
 

@@ -48,8 +48,8 @@ pub struct Member<S: Saga> {
     pub partition: PartitionKey,
     /// Messages from entry points, as created by [`input_of`](crate::input_of).
     pub inputs: Vec<Message>,
-    /// Returns the replies like [`Protocol::replies`]. For a request to the other saga, only the report is used. That
-    /// saga may send the report to this one if the request is dead-lettered.
+    /// Returns the replies in the form of [`Protocol::replies`]. For a request to the other saga, only the report is
+    /// used. That saga may send the report to this one if the request is dead-lettered.
     pub replies: fn(&Message) -> Vec<Message>,
 }
 

@@ -468,7 +468,7 @@ impl<S: Saga> System<S> {
         }
     }
 
-    /// Adds messages to the queue. A message that was sent before stays as it is.
+    /// Adds messages to the queue. A message that was sent earlier is not changed.
     pub(crate) fn receive(&mut self, arrived: Vec<Message>, protocol: &Protocol<S>) {
         let (copies, partition) = (protocol.budget.copies, self.partition);
         self.queue.change(|queue| {

@@ -11,8 +11,8 @@ use model::{
 use saga::{Advance, Decision, Event, SAGA, Saga};
 use serde::{Deserialize, Serialize};
 
-/// The exploration allocates and frees memory constantly. With the system's allocator, this takes half of the processor
-/// time.
+/// The exploration allocates and frees memory constantly. With the system's allocator, allocation takes half of the
+/// processor time.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

@@ -219,7 +219,7 @@ async fn sweep_of_the_future_is_no_worker() {
     assert_eq!(health.report().await.has_worker, Some(true));
 }
 
-/// A store that serves reads and rejects writes, like a full disk.
+/// A store that serves reads and rejects writes, as if the disk were full.
 struct FullDisk;
 
 #[async_trait]

@@ -99,7 +99,7 @@ async fn page_scan_is_bounded() {
     assert_eq!((names(&items), sizes), (vec!["the first"], vec![0, 1]));
 }
 
-/// Stores a document with these entries, each due since the given number of seconds.
+/// Stores a document with these entries. Each entry has been due for the given number of seconds.
 async fn with_entries(world: &World, entries: &[(i64, bool)]) -> PartitionKey {
     let (partition, now) = (sample::partition(&*world.host), sample::now(&*world.host));
     let entry = |(age, exhausted): &(i64, bool)| {

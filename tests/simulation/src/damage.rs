@@ -45,7 +45,7 @@ pub(crate) fn names_later_release(reason: &str) -> bool {
     reason.contains("version 65535")
 }
 
-/// Returns the message as a newer version would have sent it; none if it is not a message.
+/// Returns the message as a newer version would have sent it; `None` if it is not a message.
 fn of_later_release(body: &str) -> Option<String> {
     let mut message = Message::decode(body).ok()?;
     message.body.version = LATER;

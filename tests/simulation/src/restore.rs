@@ -2,8 +2,8 @@
 //! they are.
 //!
 //! All workers stop, the stores are replaced, one worker follows the runbook ([`Workload::after_restore`]), and then
-//! the others start again. The restore undoes all changes after the backup, and the checks forget these changes as
-//! well.
+//! the other workers start again. The restore undoes all changes after the backup, and the checks forget these changes
+//! as well.
 //!
 //! [`Workload::after_restore`]: crate::Workload::after_restore
 

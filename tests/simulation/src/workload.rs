@@ -120,7 +120,7 @@ pub trait Workload: Clone + Send + Sync + 'static {
         Bounds::default()
     }
 
-    /// Returns the maximum time that a partition waits before it acts by itself, or none if it may wait indefinitely.
+    /// Returns the maximum time that a partition waits before it acts by itself, or `None` if it may wait indefinitely.
     fn patience(&self) -> Option<Duration> {
         None
     }

@@ -41,7 +41,8 @@ async fn json_output_keeps_its_recorded_shape() -> TestResult {
     let (_, [entry, ..]) = with_entries(&backend).await?;
     drop(backend);
     let mut show = program.run(&["show", search, "--json"]).json();
-    // A field added since the recording that not every decision has. With and without it, decisions have two shapes.
+    // A field that was added after the recording, and that only some decisions have. Decisions with and without this
+    // field have two different shapes.
     for decision in show["decisions"].as_array_mut().unwrap() {
         decision.as_object_mut().unwrap().remove("state");
     }

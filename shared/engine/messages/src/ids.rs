@@ -137,7 +137,8 @@ impl Token {
         if ours && text.len() <= Self::MAX_BYTES { Ok(Self(text.to_owned())) } else { Err(MalformedToken) }
     }
 
-    /// Returns `true` if an attempt of a worker created it, which makes it eligible for garbage collection.
+    /// Returns `true` if an attempt of a worker created the token. Only such tokens are eligible for garbage
+    /// collection.
     pub fn is_from_attempt(&self) -> bool {
         self.0.starts_with("a:")
     }

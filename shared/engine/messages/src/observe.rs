@@ -25,7 +25,7 @@ pub struct DecisionRecord<V = Verdict> {
     pub at: Timestamp,
     /// The function that decided.
     pub function: String,
-    /// The partition; none if the message names none.
+    /// The partition; `None` if the message names none.
     #[serde(rename = "search_id")]
     pub partition: Option<PartitionKey>,
     /// The id of the message; `None` if the message could not be read.
@@ -128,7 +128,7 @@ impl Reporter {
         self.observer.measure(measure, value);
     }
 
-    /// Records a decision about a message; none if it could not be read.
+    /// Records a decision about a message; `None` if it could not be read.
     pub fn note(&self, message: Option<&Message>, verdict: Verdict, why: &str) {
         self.observer.observe(DecisionRecord {
             at: self.host.now(),

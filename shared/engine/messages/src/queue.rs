@@ -20,7 +20,7 @@ pub const MAX_BATCH: usize = 10;
 pub struct QueueSpec {
     /// The queue.
     pub queue: Queue,
-    /// The dead-letter queue, for messages that exceed the receive limit or are rejected; none for a queue that keeps
+    /// The dead-letter queue, for messages that exceed the receive limit or are rejected; `None` for a queue that keeps
     /// everything.
     pub dead_letters: Option<Queue>,
     /// The receive limit, as `maxReceiveCount` of a redrive policy
@@ -210,7 +210,7 @@ pub struct Depth {
     pub in_flight: u64,
     /// Delayed messages.
     pub delayed: u64,
-    /// The age of the oldest message; none if the queue is empty or does not report it.
+    /// The age of the oldest message; `None` if the queue is empty or does not report it.
     pub oldest: Option<Duration>,
 }
 
@@ -227,7 +227,7 @@ pub trait InspectQueues: Send + Sync {
     /// Returns the depth of each known queue, including empty ones. Counts of a service may be some seconds old.
     async fn depths(&self) -> BTreeMap<Queue, Result<Depth, StoreError>>;
 
-    /// Returns the presence of a message in a queue; none if the service cannot report it, as is the case for SQS.
+    /// Returns the presence of a message in a queue; `None` if the service cannot report it, as is the case for SQS.
     ///
     /// # Errors
     /// Returns an error if the queue is unavailable. The call may be retried.

@@ -33,7 +33,7 @@ struct Bank {
 impl Bank {
     /// Handles a delivery. Returns `false` if the queue has to deliver the message again.
     async fn receive(&self, deposit: &Deposit) -> Result<bool, Box<dyn Error>> {
-        // The entity first, then the claim: the write below depends on the version that was read here.
+        // Load the entity before the claim, because the write below depends on the version that was read here.
         let mut session = self.records.session(deposit.account);
         let key = Key::new("account", deposit.account.to_string());
         let stored = session.read(key.clone()).await?;

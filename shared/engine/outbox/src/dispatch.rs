@@ -74,8 +74,8 @@ impl Dispatcher {
         }
     }
 
-    /// Writes all views in one call. If a store refuses it permanently, it may refuse only one of the views, so each is
-    /// then written alone.
+    /// Writes all views in one call. If a store permanently refuses the call, it may refuse only one of the views. Each
+    /// view is then written separately.
     async fn write_views<'a>(&self, entries: &'a [Entry]) -> Vec<(&'a Entry, Result<(), Failure>)> {
         let mut results = Vec::new();
         let (mut readable, mut views) = (Vec::new(), Vec::new());
@@ -160,7 +160,7 @@ impl Dispatcher {
 
     /// Claims the ready entries of some records in one call, then performs and settles them in parts, at least one. If
     /// a slow queue would keep the next part beyond `deadline` or the end of the claim, the claims of the remaining
-    /// entries are released. Unreadable entries are set aside and do not stop the others.
+    /// entries are released. Unreadable entries are set aside and do not stop the other entries.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable. Later failures are part of the result: entries that were performed

@@ -20,8 +20,8 @@ pub struct Entry {
     pub kind: Kind,
     /// The encoded message, view or record.
     pub payload: String,
-    /// The time before which it is not performed; in the future for a timer. After a failure, the time of the first
-    /// failure: the retry budget counts from here.
+    /// The time before which the effect is not performed. For a timer, this time is in the future. After a failure, the
+    /// time of the first failure: the retry budget counts from here.
     pub due_at: Timestamp,
     /// The number of failed attempts since the entry was staged or requeued.
     pub attempts: u32,

@@ -118,8 +118,8 @@ pub trait InspectOutbox: SweepOutbox {
     /// Returns an error if the store is unavailable; a retry may succeed.
     async fn poisoned(&self, after: Option<&str>, limit: usize) -> Result<Vec<OutboxRecord>, StoreError>;
 
-    /// Returns the entries of one record, unreadable ones included; none if the record does not exist. Reads only this
-    /// record.
+    /// Returns the entries of one record, unreadable ones included; `None` if the record does not exist. Reads only
+    /// this record.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable; a retry may succeed.

@@ -53,7 +53,7 @@ pub(crate) const FORGOTTEN: &str = "the partition has forgotten whether this mes
 pub enum AdmittedReplies {
     /// The replies that the instance's document expects.
     Expected,
-    /// No reply, because the data that a reply reports may be lost.
+    /// No replies are admitted, because the data that a reply reports may be lost.
     None,
 }
 
@@ -114,7 +114,7 @@ impl Operator {
     }
 
     /// Deletes an entry from its outbox without performing its effect, unless it was claimed or requeued after it was
-    /// read. An entry that failed again in between is deleted too.
+    /// read. The operator also deletes an entry that failed again in between.
     ///
     /// # Errors
     /// Returns an error if a store is unavailable. The call may be repeated.

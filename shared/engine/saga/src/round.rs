@@ -65,7 +65,8 @@ pub(crate) enum AttemptOutcome {
     /// The messages themselves are the cause: the state machine panics, or the result cannot be stored. Each message of
     /// the group is attempted alone. Holds the reason for the log.
     Faulty(String),
-    /// This version cannot read the document. The messages wait for a version that can. Holds the reason for the log.
+    /// This version cannot read the document. The messages wait for a version that can read the document. Holds the
+    /// reason for the log.
     Unreadable(String),
 }
 
@@ -250,8 +251,8 @@ impl<S: Saga> Runner<S> {
                     );
                 }
                 // Without a document, the minted tokens stay: any attempt may hand them out, see
-                // [`plan::token_capacity`]. After a conflict they stay too, since the worker that overtook this attempt
-                // may have handed them out already.
+                // [`plan::token_capacity`]. After a conflict, the tokens also remain, because the worker that overtook
+                // this attempt may have handed them out already.
                 let is_conflict = matches!(ended, AttemptOutcome::Conflict);
                 let remove = if is_conflict { Vec::new() } else { attempt.own_tokens() };
                 self.abandon(&attempt, admitted.fence, remove).await;
@@ -623,8 +624,8 @@ fn close<S: Serialize>(write: Option<Persist<S>>) -> Result<Option<Persist>, Str
 }
 
 /// Determines from the document whether a write with an unknown outcome was made. Returns `None` if it may still be on
-/// its way, or was made after the version that was read. Then the partition must not be released: its lease has to
-/// expire first.
+/// its way, or was made after the version that was read. In this case, the partition must not be released: its lease
+/// has to expire first.
 fn resolve_unknown_write(write: &Persist, document: Option<&Document>) -> Option<PersistOutcome> {
     let document = document?;
     let is_later = write.loaded.is_none_or(|loaded| document.version > loaded);

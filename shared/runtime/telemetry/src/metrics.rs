@@ -45,7 +45,8 @@ impl Metrics {
         *count = if HIGHEST.contains(&measure) { value.max(*count) } else { count.saturating_add(value) };
     }
 
-    /// The line that CloudWatch makes metrics of; none when nothing was counted. The namespace derives from the system.
+    /// The line that CloudWatch makes metrics of; `None` when nothing was counted. The namespace derives from the
+    /// system.
     pub fn line(&self, system: &str, function: &str, now: Timestamp) -> Option<String> {
         if self.0.is_empty() {
             return None;

@@ -58,7 +58,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// Returns the span of a decision; none if it belongs to no trace, or only reports that a message was sent.
+    /// Returns the span of a decision; `None` if it belongs to no trace, or only reports that a message was sent.
     ///
     /// A sender's own observation is the span that the message's `traceparent` names, if the message begins a trace.
     /// Otherwise it is a child of that span, such as the span of a request. The delivery that had an effect is the

@@ -300,8 +300,8 @@ fn without_digits(word: &str) -> impl Iterator<Item = &str> {
     [first, rest].into_iter().filter(|part| !part.is_empty())
 }
 
-/// Returns `true` for an abstract of a meeting, as far as its journal, type, issue or page shows. Articles of a supplement
-/// are not distinguished from these. A paper of a conference without pages may be an article of a journal.
+/// Returns `true` for an abstract of a meeting, as far as its journal, type, issue or page shows. Articles of a
+/// supplement are not distinguished from these. A conference paper without pages may be an article in a journal.
 pub(crate) fn is_meeting_abstract(reference: &Reference, page: &str) -> bool {
     const MAX_TYPE: usize = 200;
     // Most values are plain numbers, or the usual type.

@@ -120,7 +120,7 @@ pub(crate) async fn append(
     Ok(())
 }
 
-/// Removes the history of a review, with the commit of the session.
+/// Removes the history of a review when the session is committed.
 pub(crate) async fn clear(session: &mut OpenSession<'_>, project: ProjectId) -> Result<(), Error> {
     let Head { count } = parsed(project, session.read(head_key(project)).await?)?;
     for page in 0..count.div_ceil(PAGE) {

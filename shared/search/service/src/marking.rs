@@ -610,7 +610,7 @@ impl MarkingPass<'_> {
         self.share(by_key, lookups, share).await
     }
 
-    /// Calls `share` like [`Self::candidates`], with the results of lookups.
+    /// Calls `share` in the same way as [`Self::candidates`], with the results of lookups.
     async fn share(
         &mut self,
         by_key: &StudiesByKey,

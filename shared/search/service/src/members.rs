@@ -218,7 +218,7 @@ impl SearchService {
         Ok(edited.and_then(|member| member.ok_or(MemberRefusal::Name)))
     }
 
-    /// Removes a person from a review. Returns `None` if they are not a member of it.
+    /// Removes a person from a review. Returns `None` if the person is not a member of the review.
     ///
     /// # Errors
     /// Returns an error if a store is unavailable; the person may or may not be removed.

@@ -22,8 +22,8 @@ const BATCH_BYTES: usize = 4 << 20;
 enum Origin {
     /// A file of a database.
     Read,
-    /// A file with a reviewer's corrections, which belongs to an import that repairs another import. Its values take
-    /// precedence.
+    /// A file with a reviewer's corrections, which belongs to an import that repairs another import. The values of such
+    /// a file take precedence.
     Corrected,
 }
 

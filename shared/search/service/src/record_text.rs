@@ -120,7 +120,7 @@ impl SearchService {
         !self.host().is_past(Some(*until))
     }
 
-    /// Returns the bytes of a file or of a part of it from an offset on, or none if the file no longer exists.
+    /// Returns the bytes of a file or of a part of it from an offset on, or `None` if the file no longer exists.
     async fn open_part(
         &self,
         file: &ParsedFile,

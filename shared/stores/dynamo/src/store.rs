@@ -176,7 +176,7 @@ impl Dynamo {
         Ok((items, unread.collect()))
     }
 
-    /// Writes an item if the stored one has this stamp; `None` if there must be no item.
+    /// Writes an item on condition that the stored item has this stamp, or that no item exists if the stamp is `None`.
     pub(crate) async fn put(
         &self,
         item: Item,

@@ -102,8 +102,8 @@ pub(crate) fn pass(db: &Connection, first: &PendingAck, now: Timestamp) -> Resul
     set_turn(db, first.seq, Some(first.visible_at.max(nanos(now))))
 }
 
-/// Returns the turn of a message that starts to wait, in nanoseconds since 1970, or none if it is not the first message
-/// of its group. `seq` is its number; a message that is not stored yet has the highest.
+/// Returns the turn of a message that starts to wait, in nanoseconds since 1970, or `None` if it is not the first
+/// message of its group. `seq` is its number; a message that is not stored yet has the highest.
 pub(crate) fn turn(
     db: &Connection,
     group: Group<'_>,

@@ -117,7 +117,7 @@ impl Folder {
         [self.lock(), self.database()].into_iter().chain(beside).collect()
     }
 
-    /// Describes the data that a new database would hide; none if the directory never had a database.
+    /// Describes the data that a new database would hide; `None` if the directory never had a database.
     pub(crate) fn orphaned(&self) -> Result<Option<String>> {
         let objects = self.objects();
         if !is_folder(&objects)? {
@@ -144,7 +144,7 @@ impl Folder {
         }
     }
 
-    /// Returns the space that is left for a user without special rights; none if the file system does not report it.
+    /// Returns the space that is left for a user without special rights; `None` if the file system does not report it.
     #[cfg(unix)]
     pub(crate) fn free_bytes(&self) -> Option<u64> {
         let facts = rustix::fs::statvfs(&self.dir).ok()?;
@@ -209,8 +209,8 @@ pub(crate) enum ObjectFile {
 }
 
 impl ObjectFile {
-    /// Classifies a file by its name. Returns none for files that this program does not create, and therefore does not
-    /// touch.
+    /// Classifies a file by its name. Returns `None` for files that this program does not create, and therefore does
+    /// not touch.
     pub(crate) fn of(name: &str) -> Option<Self> {
         match name.strip_prefix(UNFINISHED) {
             Some(rest) => ObjectName::parse(rest).map(Self::Unfinished),
@@ -219,7 +219,7 @@ impl ObjectFile {
     }
 }
 
-/// Returns the metadata of a path, or none if it does not exist. A link is not followed.
+/// Returns the metadata of a path, or `None` if it does not exist. A link is not followed.
 fn look(path: &Path) -> Result<Option<Metadata>> {
     match path.symlink_metadata() {
         Ok(facts) => Ok(Some(facts)),

@@ -19,9 +19,9 @@ use crate::value::{nanos, parse, timestamp, uint};
 pub struct DeadLetter {
     /// The id of the record in its queue.
     pub record_id: String,
-    /// The message's id; none if it came from outside the system.
+    /// The message's id; `None` if it came from outside the system.
     pub message_id: Option<MessageId>,
-    /// The partition of the message; none if it came from outside the system.
+    /// The partition of the message; `None` if it came from outside the system.
     pub partition: Option<PartitionKey>,
     /// The body as it was sent.
     pub body: String,

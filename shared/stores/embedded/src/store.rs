@@ -99,17 +99,17 @@ impl Store {
         Lock::take(dir)
     }
 
-    /// Returns the reason of the last write that the disk refused; none if it refused none.
+    /// Returns the reason of the last write that the disk refused; `None` if it refused none.
     pub fn disk_refusal(&self) -> Option<String> {
         self.threads().refused()
     }
 
-    /// Returns the bytes that the disk of the data directory has left; none if the system does not report them.
+    /// Returns the bytes that the disk of the data directory has left; `None` if the system does not report them.
     pub fn free_bytes(&self) -> Option<u64> {
         self.folder().free_bytes()
     }
 
-    /// Returns `true` if a process holds the lock of the data directory; none if that cannot be determined.
+    /// Returns `true` if a process holds the lock of the data directory; `None` if that cannot be determined.
     pub fn has_worker(&self) -> Option<bool> {
         Lock::is_held(self.folder()).ok()
     }

@@ -1,4 +1,5 @@
-//! Names of the collections, and of the fields that queries and indexes use. They are stored and do not change.
+//! Names of the collections, and of the fields that queries and indexes use. These names are stored, so they must not
+//! change.
 
 /// Collections of the engine, by their names in the database of the search import. The names of other systems are
 /// derived from the name of the system, see [`collection_name`].

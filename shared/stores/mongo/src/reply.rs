@@ -1,8 +1,8 @@
 //! Outcomes of the statements of an `update` command, from the server's reply.
 //!
 //! The reply lists the statements that failed and those that inserted a document, and contains one total of the
-//! statements that matched a document. The outcome of an upsert is therefore always known. For updates only the total
-//! is known: if some matched and some did not, the caller has to read the documents.
+//! statements that matched a document. The outcome of an upsert is therefore always known. For updates, only the total
+//! is known. If only some updates matched, the caller has to read the documents.
 
 use mongodb::bson::{Bson, Document};
 use saga::PersistOutcome;

@@ -11,8 +11,8 @@ use crate::failure::failed;
 use crate::resumable_read::{self, ResumableRead};
 use crate::{Objects, resource};
 
-/// The error codes of S3 for an absent object. `MethodNotAllowed` is the answer for a version that is the mark of a
-/// deletion (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/DeleteMarker.html>).
+/// The error codes of S3 for an absent object. S3 answers with `MethodNotAllowed` if the version is a delete marker
+/// (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/DeleteMarker.html>).
 const ABSENT: [&str; 4] = ["NoSuchKey", "NoSuchVersion", "NotFound", "MethodNotAllowed"];
 
 #[async_trait]

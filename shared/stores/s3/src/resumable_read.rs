@@ -42,8 +42,8 @@ impl Position {
     }
 
     /// Returns the number of bytes of a response that were already read: zero if it resumes at this position, and all
-    /// bytes up to it if it starts over, since a server may ignore the range (RFC 9110, section 14.2). Returns none for
-    /// any other range.
+    /// bytes up to it if it starts over, since a server may ignore the range (RFC 9110, section 14.2). Returns `None`
+    /// for any other range.
     fn read_before(&self, content_range: Option<&str>) -> Option<u64> {
         match content_range {
             Some(range) => range.starts_with(&format!("bytes {}-", self.offset)).then_some(0),

@@ -9,8 +9,8 @@ mod exchange;
 use mimalloc::MiMalloc;
 use model::Budget;
 
-/// The exploration allocates and frees memory constantly. With the system's allocator, this takes half of the processor
-/// time.
+/// The exploration allocates and frees memory constantly. With the system's allocator, allocation takes half of the
+/// processor time.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

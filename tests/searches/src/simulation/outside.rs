@@ -106,7 +106,7 @@ pub struct StoredObject {
     pub metadata: BTreeMap<String, String>,
     /// The time at which the object was stored.
     pub stored_at: Timestamp,
-    /// The content of the object; none if it cannot be read.
+    /// The content of the object; `None` if it cannot be read.
     pub bytes: Option<Cow<'static, [u8]>>,
 }
 
@@ -151,7 +151,7 @@ const EARLIER: usize = 3;
 /// The state that is stored outside the engine, and the true history.
 #[derive(Debug, Clone, Default)]
 pub struct Outside {
-    /// `true` if files that were put into the bucket by hand are admitted; none until it is chosen at random.
+    /// `true` if files that were put into the bucket by hand are admitted; `None` until it is chosen at random.
     pub admits_untokened: Option<bool>,
     /// The clients that have started.
     pub clients: BTreeSet<u64>,

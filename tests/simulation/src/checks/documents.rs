@@ -28,7 +28,8 @@ struct OutboxAdditions {
 type Base = Option<(Arc<Content>, State)>;
 
 impl World {
-    /// Checks a write that is about to be stored. Returns its state, or none if it cannot be read.
+    /// Checks a write that is about to be stored. Returns the state of the document, or `None` if the state cannot be
+    /// read.
     pub(crate) fn check_write(&mut self, write: &Persist, now: Timestamp) -> Option<State> {
         let application = Arc::clone(&self.application);
         let state = match application.read(&self.checks.queue_of(write.partition), &write.content) {

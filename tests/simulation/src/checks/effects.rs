@@ -81,8 +81,8 @@ impl World {
         }
     }
 
-    /// Returns `true` if only an outbox may send a message: messages of the saga, and those of senders without a queue
-    /// that redelivers failures. Handlers without state send their replies themselves.
+    /// Returns `true` if only an outbox may send a message. This applies to messages of the saga, and to messages of
+    /// senders without a queue that redelivers failures. Handlers without state send their replies themselves.
     fn needs_outbox(&self, id: MessageId) -> bool {
         let Some(message) = self.checks.sent.get(&id).and_then(|sent| sent.message.as_ref()) else {
             return true;

@@ -297,7 +297,8 @@ impl Port {
     }
 }
 
-/// Returns a consumer, wrapped in one that retries everything or refuses unknown messages if that is the defect.
+/// Returns a consumer. If this defect is planted, a wrapper around the consumer retries everything or refuses unknown
+/// messages.
 pub(crate) fn around(port: &Port, consumer: Arc<dyn Consumer>) -> Arc<dyn Consumer> {
     if port.has(Mutant::RetryOnEveryError) {
         Arc::new(RetryingConsumer { port: port.clone(), consumer })

@@ -231,7 +231,7 @@ impl Workload for Questions {
 
     fn client(&self, engine: Engine, access: Access<Reminders>, mut rng: Rng) -> BoxFuture<'static, ()> {
         let numbers_repeat = self.numbers_repeat;
-        // Without a ledger a duplicate is recognized only while the documents last.
+        // Without a ledger, a duplicate is recognized only while the documents exist.
         let may_wait = access.mode() == Mode::Ledger;
         Box::pin(async move {
             for _ in 0..rng.between(1, 3) {

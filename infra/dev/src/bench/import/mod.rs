@@ -32,7 +32,8 @@ use super::{bytes_below, memory};
 pub const DISK_BOUND: f64 = 1.3;
 /// The maximum memory until the last study is stored for any number of studies, in MiB.
 pub const PEAK_BOUND: f64 = 64.0;
-/// The target rate until then, in megabytes per second. It depends on the machine, so it is not enforced.
+/// The target rate until the last study is stored, in megabytes per second. It depends on the machine, so it is not
+/// enforced.
 pub const SPEED_GOAL: f64 = 100.0;
 
 /// The interval between reads of the progress.

@@ -93,7 +93,8 @@ impl Failures {
         results.into_iter().collect::<Result<(), _>>().map(|()| collected)
     }
 
-    /// Collects failures for an operator, who can handle the others if one of them cannot be recorded. The log names it.
+    /// Collects failures for an operator, who can handle the others if one of them cannot be recorded. The log names
+    /// the failure.
     ///
     /// # Errors
     /// Returns an error if a store or queue is unavailable. The call may be repeated: a dead letter stays in its queue

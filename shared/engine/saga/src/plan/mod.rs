@@ -68,7 +68,7 @@ pub struct PlanInput<'a, S> {
     pub claim_until: Timestamp,
     /// The maximum number of tokens that the attempt may leave for a later attempt to remove.
     pub max_leftover: usize,
-    /// When the partition's ledger item expires, according to the claim.
+    /// The time at which the partition's ledger item expires, according to the claim.
     pub expires_at: Timestamp,
 }
 

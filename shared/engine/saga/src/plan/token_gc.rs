@@ -40,8 +40,8 @@ mod tests {
     use crate::plan::toy::{self, Event, Toy};
     use crate::plan::{admission, decide};
 
-    /// Returns which of four tokens are removed: a token of the stored document, of a lost attempt, of an entry point,
-    /// and one that the attempt minted and does not need.
+    /// Returns the removed ones among four tokens: a token of the stored document, a token of a lost attempt, a token
+    /// of an entry point, and an unneeded token that the attempt minted.
     fn removed(event: Event) -> [bool; 4] {
         let stored = toy::stored(&[toy::incoming(1, Event::Opened {})]);
         let needed = stored.content.expected[0].token.clone();

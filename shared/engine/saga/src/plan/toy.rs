@@ -193,7 +193,7 @@ pub(crate) fn untokened(incoming: In) -> In {
     IncomingEvent { message: Message { token: None, ..incoming.message }, ..incoming }
 }
 
-/// The event of the timer "patience", with this id.
+/// Returns the event of the timer "patience" with this id.
 pub(crate) fn timer_event(n: u128, id: &MessageId) -> In {
     let incoming = incoming(n, Event::Closed {});
     IncomingEvent {

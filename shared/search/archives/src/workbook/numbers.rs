@@ -80,7 +80,7 @@ impl Formats {
         if kind == NumberKind::Time && days == 0 {
             return Some(time.to_string());
         }
-        // Excel has a 29 February 1900, so earlier days count from one day later.
+        // Excel has a 29 February 1900, so the count of earlier days begins one day later.
         let first = match (self.from_1904, days) {
             (true, _) => civil::date(1904, 1, 1),
             (false, 60) => return None,

@@ -333,8 +333,8 @@ enum SheetEvent {
     Eof,
 }
 
-/// Adds the size of a text to that of its row before the text is copied, so that a row that is too long is refused
-/// early.
+/// Adds the size of a text to the size of its row before the text is copied. A row that is too long is therefore
+/// refused early.
 fn count(row_bytes: &mut usize, text: &str) -> Result<(), Error> {
     *row_bytes = row_bytes.saturating_add(text.len());
     if *row_bytes > MAX_ROW {

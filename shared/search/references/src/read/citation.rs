@@ -89,7 +89,8 @@ fn parse_on_ovid(text: &str) -> Option<Citation<'_>> {
         .or_else(|| parse_without_volume(text))
 }
 
-/// Parses a citation in a column for the journal, in the form of Ovid or SinoMed. The pages show that it is one.
+/// Parses a citation in a column for the journal, in the form of Ovid or SinoMed. The pages show that the text is a
+/// citation.
 pub(super) fn parse_source(text: &str) -> Option<Citation<'_>> {
     if !spend(5 * text.len()) {
         return None;
@@ -336,7 +337,7 @@ fn pages_in_bracket(text: &str) -> Option<&str> {
 /// A citation on Ovid without a volume: `Journal of Tests. (2):CD001234, 2005.`, `Journal of Tests. Suppl 1:S5-9, 2001.`,
 /// `Journal of Tests. (pp 12-15), 2021.`, `Journal of Tests. , 2019 Jul 05.` or `Handbook of tests. 2019, pp. 12-34.`
 fn parse_without_volume(text: &str) -> Option<Citation<'_>> {
-    // Each of the few stops in the name of a journal is followed by a search in the text.
+    // The function searches the text after each of the few full stops in the name of a journal.
     if text.len() > MAX_CITATION {
         return None;
     }

@@ -20,7 +20,7 @@ pub(super) fn values<'a, Name: Copy>(
     spend(text.len());
     let mut lines = lines::spans(text);
     let mut open: Option<(Name, usize)> = None;
-    // The end of the last line. The line break after it is not part of a value.
+    // The end of the last line. The line break after a value is not part of the value.
     let mut end = 0;
     std::iter::from_fn(move || {
         for line in lines.by_ref() {

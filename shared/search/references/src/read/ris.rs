@@ -241,9 +241,9 @@ fn leading_text<'a>(text: &'a str, label: labels::Label<'a, [u8; 2]>) -> &'a str
     first.map_or("", |line| &text[..line.start])
 }
 
-/// Splits off the last line if it is `ER` without its dash, or with text, and the number of the next record after it. The
-/// line may also be a keyword or another text, so it ends a record only if nothing else follows. Returns the text before
-/// it, and its own.
+/// Splits off the last line if it is `ER` without its dash, or with text, and the number of the next record after it.
+/// The line may also be a keyword or other text. It therefore ends a record only if nothing else follows. Returns the
+/// text before it, and its own.
 fn without_end(text: &str) -> (&str, &str) {
     let mut end = text.len();
     for line in text.rsplit(['\n', '\r']) {

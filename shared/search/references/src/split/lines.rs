@@ -25,7 +25,7 @@ pub(crate) struct LineElements {
 pub(crate) struct Lines {
     /// The beginning of the current line.
     pub(crate) at: usize,
-    /// The position up to which its end has been searched for.
+    /// The position up to which the end of the line has been searched for.
     searched: usize,
     /// The elements that also end a line. These elements mark the end of the line's text.
     elements: Option<LineElements>,

@@ -44,7 +44,7 @@ pub(crate) struct Parts {
     long: bool,
     /// The number of apparent beginnings of files in the line.
     apparent: u8,
-    /// The position up to which its end has been searched for.
+    /// The position up to which the end of the part has been searched for.
     searched: usize,
     /// The beginning of the next part.
     next: Option<Start>,

@@ -61,7 +61,7 @@ const LINE_ELEMENTS: [&[u8]; 3] = [b"br", b"p", b"div"];
 const MAX_ELEMENT: usize = 12;
 /// The maximum number of bytes of elements and white space between two lines.
 const MAX_ELEMENTS: usize = 64;
-/// The number of bytes in which the code of a type ends.
+/// The number of bytes within which the code of a type ends.
 const MAX_CODE: usize = 32;
 
 /// The tag of a line in upper case, and the offset of its value.

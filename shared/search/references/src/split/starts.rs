@@ -382,7 +382,7 @@ fn table(line: &[u8], after: &[u8]) -> Option<Format> {
     (is_title && detect::has_field_rows(&String::from_utf8_lossy(&text()))).then_some(Format::FieldRows)
 }
 
-/// Finds the first beginning of a file after other text on the same line.
+/// Finds the first position after other text on the same line at which a file begins.
 fn joined(line: &[u8], after: &[u8], current: Format) -> Option<Start> {
     // A line that is followed by one of the same format can only end in the first line of that format.
     if is_tagged(after, current) && joined_line(line, after, Some(current)).is_none() {

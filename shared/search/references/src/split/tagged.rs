@@ -124,7 +124,7 @@ pub(crate) struct OpenRecord {
     may_end: bool,
     /// `true` if its last line with a tag has the role [`LineRole::LateField`].
     is_in_abstract: bool,
-    /// `true` if only such a line and text are behind its last line with a tag.
+    /// `true` if only such a line and text follow the record's last line with a tag.
     is_behind_end: bool,
     /// The end of the record, if fields follow that may belong to it.
     ended: Option<Gap>,

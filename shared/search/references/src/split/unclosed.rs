@@ -2,7 +2,7 @@
 //!
 //! The mark opens a cell that ends at the next quotation mark, in a later row. The rows are separated only if the lines
 //! after the first row show that they are rows themselves: they have as many cells as the header if a mark that is not
-//! closed in them is text. Quoted prose that contains quotation marks is similar, but a blank follows its commas.
+//! closed in them is text. Quoted prose with quotation marks in it is similar, but a blank follows the commas of prose.
 
 use crate::work::spend;
 

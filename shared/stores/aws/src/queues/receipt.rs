@@ -22,7 +22,7 @@ pub struct Receipt {
     /// The receive count of the message, including this delivery; 0 if it is unknown.
     #[serde(default)]
     pub received: u32,
-    /// The message; none if its queue has no dead-letter queue.
+    /// The message; `None` if its queue has no dead-letter queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
 }

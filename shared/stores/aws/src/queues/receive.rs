@@ -18,7 +18,7 @@ use crate::queues::{Sqs, later};
 /// The longest that a message may stay hidden, counted from when it was received
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>).
 const MAX_VISIBILITY: Duration = Duration::from_secs(43_200);
-/// The longest a receive may wait
+/// The maximum time that a receive may wait
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html>).
 const MAX_WAIT: Duration = Duration::from_secs(20);
 

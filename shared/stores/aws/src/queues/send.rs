@@ -49,7 +49,7 @@ impl BatchEntry<'_> {
     }
 
     /// The place is the id: unique in the batch, and short. The group makes a queue fair: one partition with many
-    /// messages does not hold up those of the others
+    /// messages does not delay the messages of other partitions
     /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html>).
     fn entry(&self) -> Result<SendMessageBatchRequestEntry, StoreError> {
         SendMessageBatchRequestEntry::builder()

@@ -15,7 +15,7 @@ pub(crate) const INSERT_BATCH: usize = 100_000;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeyedSource {
     state: StudiesState,
-    /// The number of the file; none if it has no studies.
+    /// The number of the file; `None` if it has no studies.
     number: Option<i64>,
 }
 

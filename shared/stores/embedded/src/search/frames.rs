@@ -54,7 +54,7 @@ impl<F: Read + Seek> Frames<F> {
         Ok(frames)
     }
 
-    /// Returns the next bytes of the object, from up to `pieces` pieces, and the reader of the rest; none at its end.
+    /// Returns the next bytes of the object, from up to `pieces` pieces, and the reader of the rest; `None` at its end.
     pub(crate) fn next(mut self, pieces: usize) -> Result<Option<(Vec<u8>, Self)>> {
         let mut bytes = Vec::new();
         for _ in 0..pieces {
@@ -68,7 +68,7 @@ impl<F: Read + Seek> Frames<F> {
         Ok((!bytes.is_empty()).then_some((bytes, self)))
     }
 
-    /// Returns the length of the next frame; none at the end of the file.
+    /// Returns the length of the next frame; `None` at the end of the file.
     fn head(&mut self) -> Result<Option<u32>> {
         let (mut head, mut length) = ([0; HEAD.len()], [0; 4]);
         if self.file.read(&mut head[..1])? == 0 {

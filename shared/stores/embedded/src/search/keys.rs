@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::search::key_sort::KeyEntry;
 use crate::value::{from_json, limit, parse, uint};
 
-/// Ordered by the numbers of their files, so that the studies stored first are first.
+/// The keys are ordered by the numbers of their files, so that the studies that were stored first come first.
 pub(crate) const SHARING: &str = "SELECT study_key.source, study_key.record FROM study_key
     WHERE study_key.project = ?1 AND study_key.key = ?2 ORDER BY study_key.source, study_key.record LIMIT ?3";
 

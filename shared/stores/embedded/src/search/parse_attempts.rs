@@ -189,7 +189,7 @@ struct StoredAttempts {
     reading: AttemptState,
     /// `true` if there is data from before the fence was raised.
     is_clearing: bool,
-    /// The version of the last reader; none in rows of versions without fences.
+    /// The version of the last reader; `None` in rows that versions without fences wrote.
     last_reader: Option<u32>,
 }
 

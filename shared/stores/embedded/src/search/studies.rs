@@ -274,8 +274,8 @@ impl ReadStudies for Store {
 }
 
 impl Store {
-    /// Reads the keys of a file; none if it is listed. A worker that resumes marking finishes the file again, and no more
-    /// studies of it can have been stored.
+    /// Reads the keys of a file; `None` if it is listed. A worker that resumes marking finishes the file again, and no
+    /// more studies of it can have been stored.
     async fn read_keys(&self, doing: &str, file: FileRef) -> Result<KeyReading, StoreError> {
         let begin = move |db: &Connection| {
             let mut reading = KeyReading::begin(db, file)?;

@@ -41,7 +41,7 @@ pub(super) fn without_blanks(value: &str, is_marked: bool) -> Option<Vec<String>
         letters.clone().all(is_ideographic)
             && ((2..=12).contains(&letters.count()) || is_organisation_without_alphabet(part))
     };
-    // A family name and a given name are in the part itself.
+    // The part itself contains a family name and a given name.
     let is_whole = |part: &&str| {
         part.contains([' ', '\u{3000}'])
             || (part.chars().count() > 2 && part.chars().all(is_hangul))
