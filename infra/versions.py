@@ -125,7 +125,7 @@ class Program:
         try:
             return figures(name, json.loads(result.stdout))
         except (KeyError, TypeError, ValueError):
-            # The output differs from that of the current version.
+            # The output differs from the output of the current version.
             self.unknown.add(name)
             return None
 

@@ -548,7 +548,8 @@ async fn search_completes_after_requeue_a_month_later() {
     assert_eq!((job.state, job.studies()), (JobState::Completed, 2));
 }
 
-/// Returns a search whose file waits for its parse command, and this command, whose queue has refused it.
+/// Returns a search whose file waits for a parse command, together with this command. The queue has refused the
+/// command.
 async fn exhausted_command(world: &World) -> (SearchId, Entry) {
     let announced = world.announce(&["a.ris"]).await;
     world.run().await;

@@ -61,8 +61,8 @@ impl ParseReferences {
         Ok(HandlerResult::completed(result))
     }
 
-    /// Removes the object, with studies or with the name of a damaged one, which an earlier attempt may have stored before
-    /// it could check again.
+    /// Removes the object, which contains studies or names a damaged study. An earlier attempt may have stored the
+    /// object before it could check the search again.
     async fn remove_export(&self, key: &ExportKey) -> Result<HandlerResult, HandlerError> {
         for object in self.bucket.find(&ExportKey::beginning(key.project, key.search, key.export)).await? {
             self.bucket.remove(&object.key).await?;

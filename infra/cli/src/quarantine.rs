@@ -42,7 +42,8 @@ struct OutputFile {
     out: PathBuf,
 }
 
-/// Writes the unreadable records of one reference file to a file, or those of each to a folder.
+/// Writes the unreadable records of one reference file to a file, or the unreadable records of each reference file to a
+/// folder.
 pub(crate) async fn run(args: &args::Quarantine) -> anyhow::Result<bool> {
     let workspace = Workspace::open_read_only(workspace::settings(&args.output.location)?).await?;
     let job =

@@ -11,8 +11,8 @@ use crate::humanize::{ago, counted};
 use crate::table::{Column, table};
 use crate::workspace::{self, Workspace};
 
-/// The length of a short id, if that distinguishes all listed searches. An id starts with the millisecond of the
-/// announcement, unless the search was requested with an idempotency key.
+/// The length of a short id, if short ids of this length distinguish all listed searches. An id starts with the
+/// millisecond of the announcement, unless the search was requested with an idempotency key.
 const SHORT: usize = 13;
 /// The lengths to try otherwise.
 const LONGER: [usize; 2] = [18, 36];
@@ -50,7 +50,7 @@ impl<'a> From<&'a Job> for SearchItem<'a> {
     }
 }
 
-/// Lists the searches of a project, the latest first, or those of all projects by their age.
+/// Lists the searches of a project, beginning with the latest, or the searches of all projects by age.
 pub(crate) async fn run(args: &args::Searches) -> anyhow::Result<bool> {
     let workspace = Workspace::open_read_only(workspace::settings(&args.output.location)?).await?;
     let project = if args.all { None } else { Some(workspace.project(&args.project).await?) };

@@ -204,7 +204,7 @@ impl Workspace {
         Ok(Some(decisions))
     }
 
-    /// Returns the project of a command: the one given on its command line, or that of the settings.
+    /// Returns the project of a command, which comes from the command line or from the settings.
     pub(crate) async fn project(&self, named: &args::Project) -> anyhow::Result<ProjectId> {
         match &named.project {
             Some(review) => self.review(review).await,

@@ -64,7 +64,7 @@ def sources_of(function: str, mappings: Iterable[Json]) -> list[Json]:
 
 def events(function: str, sources: Sequence[Json], rules: Iterable[str]) -> Json:
     queues = {f"Queue{index}": event_source(one) for index, one in enumerate(sources)}
-    # SAM puts the function's name before that of its schedule.
+    # SAM puts the name of the function before the name of its schedule.
     return {**queues, **{rule: {"Type": "Schedule"} for rule in rules if rule.startswith(function)}}
 
 

@@ -23,7 +23,7 @@ class Server:
     ready: Callable[[int], bool]
     # The environment variables in which clients expect its address.
     variables: tuple[str, ...]
-    # A variable that clients use instead of any of those.
+    # A variable that clients use instead of any of these variables.
     instead: str | None = None
     # The value of these variables.
     address: str = "http://127.0.0.1:{port}"

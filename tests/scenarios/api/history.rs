@@ -37,7 +37,7 @@ async fn history_has_reasons_for_ignored_messages() {
     let body = SearchEvent::UploadTimeout(UploadTimeout::of_timer(timeout_id)).body().unwrap();
     let message = Message::new(MessageId::from_uuid(Uuid::from_u128(6)), "test", search, now, body);
     send_one(world.store(), &Message { token: Some(token), ..message }, SAGA, Duration::ZERO).await.unwrap();
-    // Delivers a timeout that is not the running one, twice.
+    // Delivers an outdated timeout twice.
     let late = world.take(&SAGA).await;
     world.deliver(&SAGA, &late).await;
     world.deliver(&SAGA, &late).await;

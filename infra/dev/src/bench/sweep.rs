@@ -45,7 +45,7 @@ pub struct Row {
 pub struct Report {
     /// The results for each number of settled records.
     pub rows: Vec<Row>,
-    /// The ratio of the time of an idle sweep with the largest number of records to the time with the smallest number.
+    /// The ratio of the times of an idle sweep with the largest and with the smallest number of records.
     pub idle_ratio: f64,
     /// The corresponding ratio for a sweep that is not idle.
     pub due_ratio: f64,

@@ -51,7 +51,7 @@ pub struct Pump {
     pub scheduled: Vec<&'static str>,
     /// The interval of the schedule.
     pub every: Duration,
-    /// The visibility timeout of received messages; that of the queue if `None`.
+    /// The visibility timeout of received messages; `None` selects the timeout of the queue.
     pub visibility: Option<Duration>,
     /// Is called after each invocation with the invocation's report.
     pub report: Box<dyn Fn(Invocation) + Send + Sync>,

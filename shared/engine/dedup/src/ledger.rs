@@ -49,12 +49,12 @@ pub struct Claim {
     /// The maximum number of tokens in the item for the new ones to be added. Beyond it, the claim is granted without
     /// them.
     pub max_tokens: usize,
-    /// The fence of the partition as far as the caller knows it: that of the document, or 0 without one. The claim is
-    /// granted only at this fence, and increments it. Therefore, a duplicate of the request, which may arrive much
-    /// later, is refused.
+    /// The fence of the partition as far as the caller knows it: the fence of the document, or 0 without a document.
+    /// The claim is granted only at this fence, and increments it. Therefore, a duplicate of the request, which may
+    /// arrive much later, is refused.
     pub fence: u64,
-    /// The fence of the partition's document; 0 without one. The granted fence is greater, even if the item expired and
-    /// its fences restarted.
+    /// The fence of the partition's document; 0 without a document. The granted fence is greater, even if the item
+    /// expired and its fences restarted.
     pub above: u64,
     /// The time until which the document waits for a message. The item outlives it by [`ITEM_LIFETIME`].
     pub until: Timestamp,
@@ -112,8 +112,8 @@ pub enum Admission {
         /// The end of the lease, unless the worker releases the partition earlier.
         until: Timestamp,
     },
-    /// The partition's fence is not that of the claim, or its item lasts longer than the caller knows. The caller may
-    /// claim again with these values.
+    /// The partition's fence differs from the fence of the claim, or its item lasts longer than the caller knows. The
+    /// caller may claim again with these values.
     Moved {
         /// The partition's fence.
         fence: u64,

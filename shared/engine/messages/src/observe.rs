@@ -54,7 +54,7 @@ pub struct DecisionRecord<V = Verdict> {
 }
 
 impl<V> DecisionRecord<V> {
-    /// Returns the trace that the decision belongs to: the trace that the message names, or that of its partition.
+    /// Returns the trace that the decision belongs to: the trace that the message names, or the trace of its partition.
     pub fn trace(&self) -> Option<u128> {
         let named = self.traceparent.as_deref().and_then(Traceparent::parse).map(|sender| sender.trace);
         named.or_else(|| Some(Traceparent::of(self.partition?, self.message_id?).trace))

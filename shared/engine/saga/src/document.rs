@@ -165,8 +165,8 @@ pub enum PersistOutcome {
     /// The write is stored.
     Stored,
     /// Another write came first, so nothing of this one is stored; or, rarely, this one was stored, its response was
-    /// lost, and another write followed. In both cases the caller decides again on the latest document, whose processed
-    /// messages contain those of all stored writes.
+    /// lost, and another write followed. In both cases, the caller decides again on the latest document. The processed
+    /// messages of this document include the messages of all stored writes.
     Conflict,
 }
 

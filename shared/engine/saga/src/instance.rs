@@ -30,8 +30,8 @@ pub struct Instance<S> {
 }
 
 impl<S: Saga> Instance<S> {
-    /// Returns the instance with an id. The partition of the saga behind the queue [`SAGA`] is the id itself; that of
-    /// another saga is derived from the id and the saga's queue.
+    /// Returns the instance with an id. For the saga behind the queue [`SAGA`], the partition is the id itself. For any
+    /// other saga, the partition is derived from the id and the saga's queue.
     pub fn with_id(id: Uuid) -> Self {
         let queue = S::Event::QUEUE;
         let id = if queue == SAGA { id } else { Uuid::new_v5(&id, queue.name().as_bytes()) };

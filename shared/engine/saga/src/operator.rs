@@ -16,7 +16,7 @@ use crate::ports::{Partitions, Stores};
 ///
 /// By that time the partition's ledger item may be missing: after a restore, after its expiry, or because the partition
 /// has not started. The reply to a requeued request, or the message of a timer, would then be dropped as a duplicate.
-/// Therefore the tokens are restored first. The stored document determines which ones: those that it *expects*. A token
+/// Therefore the tokens are restored first. The operation grants the tokens that the stored document *expects*. A token
 /// leaves that list in the write that accepts its message, so no token on the list was used. The garbage collection
 /// removes only tokens that are not on the list, so it keeps the restored ones. Repeating the operation is harmless.
 #[derive(Clone)]
@@ -357,10 +357,10 @@ impl Operator {
 
     /// Claims the partition. Returns `None` if another worker holds it.
     ///
-    /// The tokens are those that the document expects. They are granted only if no other attempt has claimed the
-    /// partition since the document was written, or if the ledger has forgotten the partition. Otherwise the instance
-    /// may have ended in between. A request that arrives late, or whose answer is lost, would leave the tokens with the
-    /// ended instance.
+    /// The operator grants the tokens that the document expects. They are granted only if no other attempt has claimed
+    /// the partition since the document was written, or if the ledger has forgotten the partition. Otherwise the
+    /// instance may have ended in between. A request that arrives late, or whose answer is lost, would leave the tokens
+    /// with the ended instance.
     pub(crate) async fn claim(
         &self,
         partition: PartitionKey,

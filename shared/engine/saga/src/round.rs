@@ -586,7 +586,7 @@ impl<S: Saga> Attempt<'_, S> {
         self.document.as_ref().map_or(0, |document| document.content.fence)
     }
 
-    /// Returns the tokens that only this attempt may hand out: those that it minted for a document that exists.
+    /// Returns the tokens that only this attempt may hand out: the tokens that it minted for an existing document.
     fn own_tokens(&self) -> Vec<Token> {
         if self.document.is_some() { self.minted.clone() } else { Vec::new() }
     }

@@ -127,8 +127,8 @@ impl<P> Function<P> {
         self.source.queue() == Some(&CONTROL)
     }
 
-    /// Returns every queue whose address the function needs: its own with its dead-letter queue, those it sends to, and
-    /// those it drains; all queues if it [reports their depths](Service::DEPTHS).
+    /// Returns every queue whose address the function needs: its own queue with its dead-letter queue, the queues that
+    /// it sends to, and the queues that it drains. A function that [reports depths](Service::DEPTHS) needs all queues.
     pub fn queues(&self, table: &[QueueSpec]) -> Vec<Queue> {
         if self.services.contains(&Service::DEPTHS) {
             return table.iter().map(|spec| spec.queue.clone()).collect();

@@ -80,7 +80,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Addresses of the services of [`BackendKind::Aws`]. A program needs only those that it uses, and an empty value
+/// Addresses of the services of [`BackendKind::Aws`]. A program needs only the settings that it uses. An empty value
 /// counts as not set. Region, credentials and endpoints are read from the usual variables of AWS programs.
 ///
 /// The names of the variables begin with the name of the system, here `ORDERS_`.

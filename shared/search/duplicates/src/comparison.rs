@@ -128,8 +128,8 @@ impl Comparison {
             || self.other_kind
     }
 
-    /// Returns `true` if the titles may be those of one work: they are similar, or one is a translation. The titles of
-    /// companion works resemble each other more than others do.
+    /// Returns `true` if the titles may belong to one work, because they are similar, or one is a translation. The
+    /// titles of companion works resemble each other more than others do.
     pub(crate) fn has_compatible_titles(&self) -> bool {
         self.near || self.translated || (self.titles.similarity() >= 0.6 && !self.has_companion_titles())
     }

@@ -7,7 +7,7 @@ use crate::text::{fold, is_east_asian, is_foreign, significant_words, start, wit
 
 /// The maximum number of letters of a title that are compared.
 const MAX_LETTERS: usize = 600;
-/// The number of characters by which a note in brackets is recognized: those of its first words.
+/// The number of characters, at the beginning of a note in brackets, by which the note is recognized.
 const MAX_NOTE: usize = 40;
 
 /// The beginnings of notes that databases add in brackets: `[Erratum appears in …]`, `[German]`, `(see comment)`.

@@ -1,5 +1,5 @@
-//! The contents of an uploaded file: the file itself, the one in a gzip file, those in a ZIP archive, or the sheets
-//! of a workbook.
+//! The contents of an uploaded file: the file itself, the file in a gzip file, the files in a ZIP archive, or the
+//! sheets of a workbook.
 //!
 //! Files are unpacked as their bytes arrive from the store, so nothing unpacked is kept. To resume inside a part, its
 //! bytes are unpacked again from the beginning of the part ([decision

@@ -109,7 +109,7 @@ pub fn nickname(key: &str) -> String {
     }
 }
 
-/// Reasons why a key is not that of an upload.
+/// Reasons why a key does not belong to an upload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// The key is longer than the store allows.

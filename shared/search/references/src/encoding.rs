@@ -309,8 +309,8 @@ pub(crate) fn decode_cut<'a>(bytes: &'a [u8], legacy: Decoder) -> Cow<'a, str> {
     decode_for_display(whole, legacy)
 }
 
-/// Returns `true` if the text may contain unprintable characters: control characters, or the first byte of those beyond
-/// ASCII. A single branchless pass, because every byte of a file is checked.
+/// Returns `true` if the text may contain unprintable characters: control characters, or the first byte of a control
+/// character beyond ASCII. A single branchless pass, because every byte of a file is checked.
 fn may_be_unprintable(text: &[u8]) -> bool {
     text.iter().fold(false, |found, &byte| {
         found | ((byte < 0x20) & (byte != b'\n') & (byte != b'\r')) | (byte == 0xC2)

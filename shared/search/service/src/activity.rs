@@ -137,7 +137,7 @@ impl SearchService {
         parsed(project, record).map(|Head { count }| count)
     }
 
-    /// Returns up to `limit` entries of the history of a review, of those that are numbered up to `last`, newest first.
+    /// Returns up to `limit` entries of the history of a review with numbers up to `last`, beginning with the newest.
     pub async fn activity(
         &self,
         project: ProjectId,

@@ -136,8 +136,8 @@ impl DuplicateMarking {
         })
     }
 
-    /// Marks the duplicates among the studies of a completed file, and those that they cause elsewhere, from after a
-    /// record on. If the deadline passes, it returns the last record that was processed.
+    /// Marks the duplicates among the studies of a completed file, beginning after a record, and the duplicates that
+    /// these studies cause in other files. If the deadline passes, it returns the last record that was processed.
     ///
     /// # Errors
     /// Returns an error if a store is unavailable; some marks may be stored. The call can be repeated.

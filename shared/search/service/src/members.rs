@@ -47,7 +47,7 @@ pub struct Member {
 /// Reasons to refuse a change of the members.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MemberRefusal {
-    /// The name is not that of a person.
+    /// The name does not identify a person.
     #[error("the name of a member has 1 to {MAX_MEMBER_CHARS} characters and no control characters")]
     Name,
     /// The review has the maximum number of members.

@@ -162,8 +162,8 @@ impl SearchService {
 
     /// Returns a page of the imports of a scope from a position on, and the position in the first of them.
     ///
-    /// A position in an import applies to no other one: neither to an import that was announced since, nor to the next
-    /// one if the import was deleted.
+    /// A position in an import applies to no other import: neither to an import that was announced later, nor to the
+    /// next import after a deletion.
     pub async fn jobs_from(
         &self,
         scope: &Scope,

@@ -219,8 +219,8 @@ impl ReadViews for Dynamo {
         stored.map(|item| decode(&item, &doing)).transpose()
     }
 
-    /// Views of all lists are in the index of time. The index of lists contains the views of one list together with
-    /// those of the others.
+    /// Views of all lists are in the index of time. The index of lists contains the views of one list together with the
+    /// views of all other lists.
     async fn by_age(
         &self,
         meant: &AgeFilter,

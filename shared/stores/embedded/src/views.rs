@@ -198,7 +198,7 @@ pub(crate) const WRITTEN_IN_ORDER: &str =
     ORDER BY changed, search_id LIMIT ?4";
 pub(crate) const LAST_WRITTEN: &str = "SELECT coalesce(max(changed), 0) FROM job WHERE changed_in = ?1";
 
-/// A text that sorts after that of every partition.
+/// A text that sorts after the text of every partition.
 const AFTER_ALL: &str = "~";
 
 fn changed(

@@ -106,7 +106,7 @@ pub(crate) fn wanted(sagas: SignedDuration, sessions: SignedDuration) -> Vec<Ind
             doc! { view::LIST: 1, view::CHANGED_AT: 1, "_id": 1 },
             doc! { "partialFilterExpression": { view::ENDED: false } },
         ),
-        // Records with an exhausted entry, which are few among those that wait.
+        // Records with an exhausted entry, which are few among the waiting records.
         index(collections::SAGA, POISONED, exhausted.clone(), with_exhausted.clone()),
         index(collections::SESSION, POISONED, exhausted, with_exhausted),
         index(
@@ -161,7 +161,7 @@ impl Index {
         specification
     }
 
-    /// Returns the existing indexes that conflict with this one: those with its name or its fields.
+    /// Returns the existing indexes that conflict with this index, because they have its name or its fields.
     fn rivals(&self, existing: &[Document]) -> Vec<Document> {
         let is_rival = |index: &&Document| {
             let same_name = index.get_str("name").is_ok_and(|name| name == self.name);

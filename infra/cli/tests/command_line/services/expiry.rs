@@ -23,7 +23,7 @@ use crate::program::bundled;
 /// MongoDB's TTL monitor runs once a minute by default.
 const TIMEOUT: Duration = Duration::from_secs(130);
 
-/// Sends messages, and records those to the saga.
+/// Sends messages, and records the messages to the saga.
 struct MessageRecorder {
     inner: Arc<dyn SendMessages>,
     sent: Mutex<Vec<Outgoing>>,

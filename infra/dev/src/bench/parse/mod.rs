@@ -22,7 +22,7 @@ use super::memory::{peak_mib, reset_peak};
 /// The two sizes of files, in records.
 pub const RECORDS: [usize; 2] = [10_000, 80_000];
 
-/// The maximum ratio of the time for a record in the larger file to that in the smaller file.
+/// The maximum ratio of the time for a record in the larger file to the time in the smaller file.
 pub const GROWTH_BOUND: f64 = 1.15;
 
 /// The maximum memory for reading a file of any size, in MiB.
@@ -71,7 +71,7 @@ pub struct Row {
     pub ceiling: f64,
     /// The minimum rate on one core, if there is a bound.
     pub bound: Option<f64>,
-    /// The ratio of the time for a record to that in the smaller file.
+    /// The ratio of the time for a record to the time for a record in the smaller file.
     pub growth: f64,
     /// The peak memory of the process; `None` if the system does not report it.
     pub peak_mib: Option<f64>,

@@ -209,7 +209,7 @@ impl Failures {
         Ok(self.store.failures(&[failure]).await?.into_iter().next().flatten())
     }
 
-    /// Records failures once. Returns those that another process changed at the same time.
+    /// Records failures once. Returns the failures that another process changed at the same time.
     async fn record_each<'a>(
         &self,
         reports: &[&'a FailureReport],

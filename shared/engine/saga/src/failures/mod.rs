@@ -10,7 +10,7 @@
 //! - [`operation`]: a stored retry of many failures;
 //! - [`store`]: the port to the store;
 //! - [`keeper`]: [`Failures`], which collects failures;
-//! - [`retry`]: the steps of operations; `canary`: the assessment of those that went ahead.
+//! - [`retry`]: the steps of operations; `canary`: the assessment of canary failures.
 
 mod canary;
 pub mod fingerprint;

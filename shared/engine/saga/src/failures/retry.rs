@@ -315,7 +315,7 @@ impl Failures {
         self.write(abandoned.map(|failure| failure.into_state(State::Open, now)).collect()).await.map(drop)
     }
 
-    /// Writes changed failures. Returns those that no other process has changed in between.
+    /// Writes changed failures. Returns the failures that no other process has changed in between.
     pub(super) async fn write(&self, failures: Vec<Failure>) -> Result<Vec<Failure>, StoreError> {
         let change = |failure: &Failure| Change {
             id: failure.id,

@@ -18,10 +18,10 @@ pub fn condition<E>(group: &[IncomingEvent<E>]) -> ClaimCondition {
     }
 }
 
-/// Returns the condition of a second claim, after the first one was refused as a duplicate although the document
-/// expects one of the messages; `None` if it expects none. There are two possible causes. The ledger has forgotten the
-/// item, for example if an earlier version wrote it and it was not used for a month. Or the document is an earlier
-/// version; then its next write is refused, since it is conditional.
+/// Returns the condition of a second claim, after the first claim was refused as a duplicate although the document
+/// expects one of the messages. Returns `None` if the document expects none of the messages. There are two possible
+/// causes. The ledger has forgotten the item, for example if an earlier version wrote it and it was not used for a
+/// month. Or the document is an earlier version; then its next write is refused, since it is conditional.
 pub fn condition_if_expected<S, E>(
     condition: &ClaimCondition,
     document: Option<&Document<S>>,

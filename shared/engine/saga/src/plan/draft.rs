@@ -300,8 +300,8 @@ impl<'a, S: Saga> Draft<'a, S> {
     }
 }
 
-/// Returns `true` if the attempt that stores an entry also performs it. Views are left to the sweep, which writes those
-/// of many partitions in one call. They are not urgent, because readers of a running saga use its document.
+/// Returns `true` if the attempt that stores an entry also performs it. Views are left to the sweep, which writes the
+/// views of many partitions in one call. They are not urgent, because readers of a running saga use its document.
 pub(super) fn is_immediate(entry: &Entry, now: Timestamp) -> bool {
     entry.is_due(now) && entry.kind != Kind::View
 }

@@ -154,8 +154,8 @@ pub enum PlanError {
 }
 
 impl<S> PlanInput<'_, S> {
-    /// Returns `true` if the document is certainly the latest: no claim came between that of the attempt that wrote it
-    /// and this one, and every write needs a claim.
+    /// Returns `true` if the document is certainly the latest. In this case, there was no claim between the claim of
+    /// the attempt that wrote the document and the current claim, and every write needs a claim.
     pub fn is_latest(&self) -> bool {
         let fence = self.document.map(|document| document.content.fence);
         self.is_counted() && fence.is_some_and(|fence| fence + 1 == self.fence)

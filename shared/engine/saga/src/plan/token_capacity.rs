@@ -4,7 +4,7 @@
 //! this way, each delivery would leave more tokens, until the ledger's item is too large for its store. Therefore, the
 //! ledger adds tokens only up to a maximum. Beyond it:
 //!
-//! - Without a document, none of the partition's tokens was handed out, so an attempt uses those of earlier attempts.
+//! - Without a document, none of the partition's tokens was handed out, so an attempt uses tokens of earlier attempts.
 //! - With a document, some of these tokens may have been handed out and used. A message that still carries such a token
 //!   would be mistaken for the next message with the token. Therefore, the attempt rewrites the document unchanged.
 //!   This invalidates all writes with an unknown outcome, and the release removes the tokens that the document does not

@@ -202,7 +202,8 @@ pub(crate) fn timer_event(n: u128, id: &MessageId) -> In {
     }
 }
 
-/// The input of an attempt with enough tokens: ten of its own, and those of the first messages of entry points.
+/// The input of an attempt with enough tokens: ten of its own tokens, and the tokens of the first messages of entry
+/// points.
 pub(crate) fn input(document: Option<&Document<State>>) -> PlanInput<'_> {
     static MINTED: LazyLock<Vec<Token>> = LazyLock::new(|| minted(10));
     static TOKENS: LazyLock<Tokens> =

@@ -122,8 +122,8 @@ fn parse_timed_out(moment: &Moment<'_>, import: &Import, fired: TimeoutId) -> De
     taking_back(ended, project_id, files)
 }
 
-/// Ends a search before any of its files was read. The document is kept like that of any ended search, so a late
-/// announcement or file cannot start the search.
+/// Ends a search before any of its files was read. The document is kept as for any ended search, so a late announcement
+/// or file cannot start the search.
 fn withdraw(moment: &Moment<'_>, import: Import) -> Decision {
     fail(moment, import, WITHDRAWN.to_owned())
 }

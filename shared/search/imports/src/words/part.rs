@@ -92,7 +92,7 @@ impl PartBuilder {
         Self { after, last: after, count: 0, bytes: 0, words: HashMap::new() }
     }
 
-    /// Adds a study. Its record follows those that were added before.
+    /// Adds a study. The record of the study follows the records that were added earlier.
     pub fn add(&mut self, record: u64, reference: &Reference) {
         let (mut buffer, mut new) = (String::new(), 0);
         for text in texts(reference) {

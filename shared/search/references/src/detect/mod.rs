@@ -193,7 +193,7 @@ fn part_behind(text: &str, error: &Error) -> Option<Format> {
     let is_page = reason(error) == WEB_PAGE;
     let lines = match error {
         _ if is_page => usize::MAX,
-        // The elements of an unknown document may be those of another format.
+        // The elements of an unknown document may belong to another format.
         _ if is_markup(text.trim_start()) => return None,
         Error::UnsupportedFormat { .. } | Error::UnknownFormat { .. } | Error::Untitled { .. } => {
             PREAMBLE_LINES

@@ -37,7 +37,7 @@ impl Jis {
         out.extend(bytes.iter().map(|byte| if self.is_letter(*byte) { byte | 0x80 } else { *byte }));
     }
 
-    /// Returns `true` outside of letters and sequences.
+    /// Returns `true` at a position that is neither in Japanese letters nor in an escape sequence.
     pub(crate) fn is_ascii(&self) -> bool {
         !self.in_letters && self.sequence == Sequence::None
     }

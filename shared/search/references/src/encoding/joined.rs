@@ -4,7 +4,8 @@
 /// ever of so many in a row with a line end.
 const SHOWN: usize = 80;
 
-/// Finds text in another width of characters than that of the file. A single reader cannot read both encodings.
+/// Finds text whose characters have a different width from the characters of the file. A single reader cannot read both
+/// encodings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WidthCheck {
     is_utf16: bool,

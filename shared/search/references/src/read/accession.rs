@@ -151,7 +151,7 @@ impl Accessions {
             | "protocolsectionidentificationmodulenctid" => {
                 let others = self.trials.len();
                 number.split(';').for_each(|number| self.trial(number.trim()));
-                // The number of a registration precedes those of the trial in other registers.
+                // The number of the registration comes first, before the numbers of the trial in other registers.
                 if matches!(tag, "TrialID" | "trial_id") || tag.ends_with(".nctId") {
                     self.trials.rotate_left(others);
                 }

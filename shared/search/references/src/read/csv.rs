@@ -64,7 +64,7 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
                     draft.extra.push(&column.name, &cited);
                 }
             }
-            // A column with this name holds the label of a search if another one holds the journal.
+            // A column with this name holds the label of a search if another column holds the journal.
             Some(named) if named.name == "source" && header.has_journal => {
                 draft.extra.push(&column.name, &entities::decode(cell));
                 source = Some(cell);

@@ -157,7 +157,8 @@ const NOTES: [&str; 16] = [
     "Custom Metadata",
 ];
 
-/// Completes the identifiers by those in links and notes. Registers of trials take the place of a journal in CENTRAL.
+/// Completes the identifiers with identifiers from links and notes. Registers of trials take the place of a journal in
+/// CENTRAL.
 fn complete_identifiers(reference: &mut Reference, mut found: Accessions) {
     for link in reference.url.iter().chain(&reference.journal) {
         found.link(link);

@@ -43,8 +43,8 @@ pub(crate) enum Field {
     GivenName,
     Initials,
     NameSuffix,
-    /// The value is kept in `extra`, like that of an unknown name. Such names are listed only if another rule would
-    /// apply otherwise.
+    /// The value is kept in `extra`, like the value of an unknown name. Such names are listed only if another rule
+    /// would apply otherwise.
     Extra,
     /// Omitted with its whole content: bookkeeping of the exporting program, and data about other works.
     LeftOut,

@@ -294,8 +294,8 @@ fn unpaired(text: &str) -> [i32; 3] {
     unpaired
 }
 
-/// Returns `true` if a DOI without open brackets continues after a blank: either its last character requires another
-/// one, or a bracket follows that does not enclose a remark.
+/// Returns `true` if a DOI without open brackets continues after a blank. This is the case if its last character
+/// requires a further character, or if a bracket follows that does not enclose a remark.
 fn continues(doi: &str, rest: &str) -> bool {
     if doi.ends_with(['/', '-', '_', ':']) {
         return true;

@@ -11,7 +11,7 @@ use super::{
     tidy,
 };
 
-/// The elements and their fields. Titles in `relatedItem` of type `host` are those of the journal.
+/// The elements and their fields. Titles in `relatedItem` of type `host` belong to the journal.
 pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Title, names: &["titleInfo/title"] },
     Rule { field: Field::Author, names: &["name/namePart"] },

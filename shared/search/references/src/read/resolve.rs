@@ -304,7 +304,7 @@ fn keep_first<'a>(slot: &mut Option<Value<'a>>, value: Value<'a>, wins: bool) ->
     None
 }
 
-/// Removes the number of ProQuest before that of the database: `2389000001; 32000001`.
+/// Removes the number of ProQuest before the number of the database: `2389000001; 32000001`.
 fn of_database(value: Value<'_>) -> Value<'_> {
     /// The minimum number of digits of ProQuest's numbers.
     const MIN_DIGITS: usize = 8;

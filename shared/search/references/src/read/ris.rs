@@ -272,7 +272,7 @@ fn add<'a>(draft: &mut Draft<'a>, name: [u8; 2], value: &'a str) {
     };
     match named.field {
         Field::Type if named.rank == 0 => draft.add_decoded(named, Cow::Borrowed(kind(value))),
-        // The number of an article, except for electronic books, whose number is that of PubMed Central.
+        // The number of an article. In records of electronic books, this is the number in PubMed Central.
         Field::FirstPage if named.rank > 0 && value.trim_ascii_start().starts_with("PMC") => {
             draft.extra.push(named.tag, value);
         }

@@ -10,7 +10,7 @@ use super::{
     tidy,
 };
 
-/// The elements and their fields. Titles in the element of a journal, book or website are those of the journal.
+/// The elements and their fields. Titles in the element of a journal, book or website are titles of the journal.
 pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Title, names: &["dc:title"] },
     Rule { field: Field::FamilyName, names: &["foaf:surname"] },

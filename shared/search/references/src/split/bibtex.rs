@@ -1,8 +1,8 @@
 //! Splits BibTeX files into entries, each with the entries that it refers to.
 //!
-//! [`Entries`] finds where entries begin and end. An entry that refers to another one is returned only after the
-//! entries after it have been found, which wait in a queue. Every byte is therefore scanned once, however many entries
-//! have references.
+//! [`Entries`] finds where entries begin and end. An entry that refers to another entry is returned only after the
+//! entries that follow it were found. The following entries wait in a queue. Every byte is therefore scanned once,
+//! however many entries have references.
 
 use std::collections::VecDeque;
 

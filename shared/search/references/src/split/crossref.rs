@@ -41,7 +41,7 @@ pub(super) struct KeyIndex {
     aliases: HashMap<Vec<u8>, VecDeque<u64>>,
 }
 
-/// The keys of an entry to search: its own, or those in its field `ids`.
+/// The keys of an entry that are searched: its own key, or the keys in its field `ids`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyType {
     Key,

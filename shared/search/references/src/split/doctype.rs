@@ -6,7 +6,7 @@ const MAX_DOCTYPE: usize = 4096;
 /// The type of the declaration at the beginning of the bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Doctype {
-    /// A declaration of an external document type at most, with its length in bytes.
+    /// No declaration, or only the declaration of an external document type, with its length in bytes.
     External(usize),
     /// The end has not arrived yet.
     Incomplete,

@@ -193,8 +193,8 @@ impl Parts {
         (self.line, self.searched, self.rest, self.long) = (line, line, rest, false);
     }
 
-    /// Inspects lines until one begins a part, or a single line after a document, which may be followed by another one.
-    /// Returns the number of bytes that the splitter may see, and `true` if more lines can be inspected.
+    /// Inspects lines until one line begins a part. After a document, inspects a single line, because another document
+    /// may follow. Returns the number of bytes that the splitter may see, and `true` if more lines can be inspected.
     fn visible(&mut self, tail: &[u8], end: bool) -> (usize, bool) {
         let was_inside = self.inside;
         self.inside = !self.ending && !self.inner.may_be_followed();

@@ -215,8 +215,9 @@ impl Xml {
         None
     }
 
-    /// A fast path for tags inside a record that cannot end it, as nearly all do not: their first letter differs from
-    /// that of records and of elements around the records. A tag cannot contain `<`, so its end does not matter.
+    /// A fast path for tags inside a record that cannot end the record, as is true for nearly all tags. The first
+    /// letter of such a tag differs from the first letters of records and of elements around the records. A tag cannot
+    /// contain `<`, so its end does not matter.
     fn is_inner(&self, tail: &[u8]) -> bool {
         let (&[_, b'/', first, ..] | &[_, first, ..]) = tail else { return false };
         let is_of = |name: &[u8]| name.first() == Some(&first);
@@ -369,7 +370,7 @@ impl Splitter for Xml {
                 continue;
             }
             let step = match markup(&tail[self.at..]) {
-                // Text before markup is completed first, so that the open elements are those around the front.
+                // Text before markup is completed first, so that the list of open elements describes the front.
                 found if self.record.is_none() && self.at > 0 && found != Markup::Text => {
                     Some(self.text(tail))
                 }

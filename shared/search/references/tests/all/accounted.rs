@@ -1,7 +1,7 @@
 //! Every byte of a file belongs to a record, to text that the report names as skipped, or to the format.
 //!
-//! Files are composed of parts with a known role, so the tests know which lines must be reported, and that those of the
-//! format must not be.
+//! Files are composed of parts with a known role. The tests therefore know which lines must be reported, and that lines
+//! of the format must not be reported.
 
 use proptest::prelude::*;
 use references::{Error, Format, Report};

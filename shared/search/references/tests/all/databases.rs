@@ -472,7 +472,7 @@ fn web_of_science_tab_columns_are_its_tags() {
     assert_eq!(found[0].keywords, ["a", "b", "C"]);
     assert_eq!((found[1].date.as_deref(), found[1].pages.as_deref()), (Some("2021-03"), Some("e77")));
     assert_eq!((found[1].pmid.as_deref(), found[1].extra["SP"][0].as_str()), (Some("29700001"), "Test Soc"));
-    // The date of the export is not that of the publication.
+    // The date of the export differs from the date of the publication.
     assert_eq!((found[2].year, found[2].date.as_deref()), (Some(2022), None));
     assert_eq!(
         (found[2].authors[0].as_str(), found[2].wos_id.as_deref()),

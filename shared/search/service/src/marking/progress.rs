@@ -21,7 +21,7 @@ pub(super) struct Progress {
     common: HashSet<u64>,
 }
 
-/// The studies that a closure has settled, and those related to them.
+/// The studies that a closure has settled, and the studies related to them.
 #[derive(Debug, Default)]
 pub(super) struct Closure {
     pub(super) settled: Vec<StudyRef>,

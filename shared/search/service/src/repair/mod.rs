@@ -224,7 +224,7 @@ impl SearchService {
     ) -> Result<Repair, Error> {
         let Some(job) = self.find(caller, search_id).await? else { return Ok(Repair::Unknown) };
         let keyed = match key {
-            // Keys are single lines, so this id cannot collide with that of another request.
+            // Keys are single lines, so this id cannot collide with the id of another request.
             Some(key) => Some(self.keyed_search(job.project_id, &format!("{search_id}\n{key}")).await?),
             None => None,
         };

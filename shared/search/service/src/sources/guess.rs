@@ -103,7 +103,7 @@ enum DatabaseNames {
     Nothing,
     /// The only name, in its usual spelling.
     One(String),
-    /// The record was merged from those of several databases.
+    /// The record was merged from records of several databases.
     Several,
 }
 

@@ -302,7 +302,7 @@ impl Store {
     }
 }
 
-/// The next keys of a file to be inserted, and those after them.
+/// The next keys of a file to be inserted, and the keys after them.
 struct UninsertedKeys {
     part: Vec<KeyEntry>,
     left: SortedKeys,

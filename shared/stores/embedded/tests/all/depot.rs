@@ -25,7 +25,7 @@ impl Depot {
         Self::with(&QUEUES)
     }
 
-    /// Creates a store with other queues than those of the application.
+    /// Creates a store whose queues differ from the queues of the application.
     pub(crate) fn with(queues: &'static [QueueSpec]) -> Self {
         let folder = TempDir::new().unwrap();
         let host = Arc::new(ManualHost::seeded(1));

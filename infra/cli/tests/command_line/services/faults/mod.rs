@@ -47,7 +47,8 @@ pub(super) fn impatient(environment: &Environment) -> Environment {
     environment.but("SEARCH_IMPORT_VISIBILITY_SECONDS", "5").but("SEARCH_IMPORT_OUTBOX_STUCK_SECONDS", "10")
 }
 
-/// Returns the backend of this process: that of its workers without faults. It sends the given number of copies.
+/// Returns the backend of this process, which is the backend of the workers without faults. It sends the given number
+/// of copies.
 pub(super) async fn open(
     environment: &Environment,
     copies: u32,

@@ -224,7 +224,7 @@ fn without_life(value: &str) -> Option<&str> {
     is_added.then(|| name.trim_end())
 }
 
-/// Returns `false` for a value without brackets and marks, like that of most values.
+/// Returns `false` for a value without brackets and marks, which is the usual case.
 fn may_have_marks(value: &str) -> bool {
     value.bytes().any(|byte| matches!(byte, b'(' | b'[' | b'*'))
         || (!value.is_ascii() && value.contains(is_mark))
