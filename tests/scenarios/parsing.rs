@@ -289,7 +289,7 @@ async fn large_file_is_read_in_several_invocations() {
 /// A clock that advances by a microsecond for each unit of work that is counted on the thread of the test.
 struct WorkClock {
     host: Arc<ManualHost>,
-    /// The work before the clock was started.
+    /// The work that was done before the clock was started.
     before: u64,
 }
 

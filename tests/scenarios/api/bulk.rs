@@ -214,7 +214,7 @@ async fn bulk_decision_continues_after_deleted_import() {
 #[tokio::test]
 async fn reads_of_many_imports_are_bounded() {
     let (world, ..) = two_pairs().await;
-    // They are newer than the two imports with studies.
+    // These imports are newer than the two imports with studies.
     let (mut views, project_id) = (Vec::new(), ProjectId::from_uuid(Uuid::nil()));
     for _ in 0..1_100 {
         let job = sample::search::job(&*world.host, sample::partition(&*world.host), 1, JobState::Completed);

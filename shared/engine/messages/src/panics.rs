@@ -1,7 +1,7 @@
 //! Containing the panics of message handlers.
 //!
-//! A panic is a defect of the code that handles a message, and usually recurs with the same message. It must not affect
-//! the other messages of the batch. Programs that rely on this are built with `panic = "unwind"`.
+//! A panic is a defect of the code that handles a message, and usually recurs with the same message. A panic must not
+//! affect the other messages of the batch. Programs that rely on this are built with `panic = "unwind"`.
 
 use std::any::Any;
 use std::future::poll_fn;

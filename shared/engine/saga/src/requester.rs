@@ -6,7 +6,7 @@ use messages::{Message, PartitionKey, Payload, ReplyAddress, Token};
 use serde::{Deserialize, Serialize};
 
 /// The sender of a request, whose saga has the events `E`, with the permission to reply once. A saga that does not
-/// reply at once keeps it in its state.
+/// reply immediately keeps the requester in its state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct Requester<E> {

@@ -9,7 +9,8 @@ use crate::{Entry, Error, Limits};
 /// The approximate maximum number of unpacked bytes that one call of [`Unpacker::push`] appends.
 pub const MAX_OUTPUT: usize = 512 * 1024;
 
-/// The number of packed bytes that a decompressor receives at a time. They grow by a factor of 1,000 at most.
+/// The number of packed bytes that a decompressor receives at a time. Compressed bytes grow by a factor of 1,000 at
+/// most.
 const STEP: usize = 256;
 
 /// Unpacks one stream, which arrives in pieces of any size.

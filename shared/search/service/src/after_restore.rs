@@ -177,7 +177,7 @@ impl AfterRestore {
         Ok(studies.len())
     }
 
-    /// Resumes or ends a search, and records the operator in the audit log. It is safe to repeat.
+    /// Resumes or ends a search, and records the operator in the audit log. The call is safe to repeat.
     ///
     /// # Errors
     /// Returns an error if a store or queue is unavailable; the call has to be repeated.

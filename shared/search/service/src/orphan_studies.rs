@@ -90,8 +90,8 @@ impl OrphanStudies {
         Ok(OrphanPage { files, next })
     }
 
-    /// Deletes the studies of a file, unless a search counts them now. Returns whether they are deleted. It can be
-    /// repeated.
+    /// Deletes the studies of a file, unless a search counts them now. Returns whether they are deleted. The call can
+    /// be repeated.
     pub async fn delete(&self, file: &StoredFile) -> Result<bool, StoreError> {
         let Some(reason) = self.reason(file).await? else { return Ok(false) };
         let what = format!("file {} of search {}", file.file_id, file.search_id);

@@ -34,7 +34,7 @@ pub struct Operation {
     pub total: u64,
     /// The number of failures retried so far.
     pub retried: u64,
-    /// The number of failures so far that can never be retried. They are open again, each with the reason.
+    /// The number of failures so far that can never be retried. These failures are open again, each with the reason.
     #[serde(default)]
     pub refused: u64,
     /// The phase.

@@ -8,7 +8,7 @@ use super::operation::Operation;
 use super::record::{AuditEntry, Failure, FailureCursor};
 use super::selection::{CauseGroup, Selection};
 
-/// The maximum number of causes in one result; those with the most failures are returned.
+/// The maximum number of causes in one result. The causes of the most failures are returned.
 pub const MAX_GROUPS: usize = 100;
 
 /// A change of one failure, on condition of its revision.
@@ -52,8 +52,8 @@ pub trait KeepFailures: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Failure>, StoreError>;
 
-    /// Returns the causes of a selection, those with the most failures first, at most [`MAX_GROUPS`]. The counts may
-    /// include values that are not failures.
+    /// Returns up to [`MAX_GROUPS`] causes of a selection, beginning with the causes of the most failures. The counts
+    /// may include values that are not failures.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable; a retry may succeed.

@@ -106,8 +106,9 @@ pub struct Plan<S> {
     pub ended: bool,
     /// The time until which the stored document waits for a message; `None` without a write.
     pub until: Option<Timestamp>,
-    /// `true` if the partition is released, which takes a separate call. An attempt whose document says that it keeps
-    /// its claim saves the call: no worker waits for it, and the next attempt finds the tokens to remove.
+    /// `true` if the partition is released, which takes a separate call. An attempt saves this call if its document
+    /// states that it keeps its claim. No worker waits for such an attempt, and the next attempt finds the tokens to
+    /// remove.
     pub releases_claim: bool,
     /// The tokens that the next attempt needs. This attempt only reclaims tokens and decides about no message.
     pub retry_with: Option<TokenDemand>,

@@ -12,8 +12,8 @@ use crate::{
 /// Returns the decisions that can change a group: decisions that join records, and decisions that separate records that
 /// one group could contain.
 ///
-/// A worker that marks a group reads no other groups. It does not see that a reviewer separated one of its members from
-/// an unrelated record, so such a decision must not change anything.
+/// A worker that marks a group reads no other groups. This worker does not see that a reviewer separated a member of
+/// the group from an unrelated record, so such a decision must not change the group.
 pub(super) fn effective(
     members: &[Member],
     contents: &BTreeMap<Content, Fields>,

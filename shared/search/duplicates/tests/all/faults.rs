@@ -21,7 +21,7 @@ fn tier((both, one, other): Pair<'_>) -> Option<Tier> {
     found.map(|(tier, _)| tier)
 }
 
-/// Asserts that no pair is more than possible.
+/// Asserts that no pair has a higher certainty than a possible match.
 #[track_caller]
 fn assert_at_most_possible(pairs: &[Pair<'_>]) {
     for pair in pairs {

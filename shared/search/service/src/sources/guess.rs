@@ -222,7 +222,7 @@ fn is_manager(name: &str) -> bool {
     })
 }
 
-/// The database under the tags for it. A record with the numbers of two databases was merged from theirs.
+/// The database under the tags for it. A record with the numbers of two databases was merged from records of both.
 fn named(first: &Reference) -> DatabaseNames {
     let names = |tag: &&str| -> Vec<&str> {
         let values = first.extra.get(*tag).into_iter().flatten().map(|name| name.trim());
