@@ -51,7 +51,7 @@ pub struct Budget {
     /// Grants of tokens to the other saga that fail for their worker, and arrive at any later time. Only in a
     /// [`Pair`](crate::pair::Pair).
     pub delayed_grants: u8,
-    /// Grants of tokens to the other saga that arrive once more, at any later time. Only in a
+    /// Grants of tokens to the other saga that arrive a second time, at any later time. Only in a
     /// [`Pair`](crate::pair::Pair).
     pub repeated_grants: u8,
     /// A defect injected into the system around the saga, to verify that the check finds it.

@@ -241,7 +241,7 @@ pub trait InspectQueues: Send + Sync {
 pub enum Presence {
     /// The queue does not contain the message: a consumer acknowledged it, or the queue dead-lettered it.
     Absent,
-    /// A worker has received it at least once, and has not acknowledged it.
+    /// A worker has received the message at least once, and has not acknowledged it.
     Received,
     /// No worker has received the message.
     Waiting,

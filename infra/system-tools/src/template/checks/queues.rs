@@ -12,7 +12,7 @@ use crate::template::view::{Queue, Source, referred};
 /// The minimum ratio of a queue's visibility timeout to its function's timeout, which allows for Lambda's own retries
 /// (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>). The batching window is added.
 const VISIBILITY_FACTOR: u64 = 6;
-/// The minimum receive limit. With less, a function that is throttled or restarted once loses messages.
+/// The minimum receive limit. With a smaller limit, a function that is throttled or restarted once loses messages.
 const RECEIVE_COUNT: u64 = 3;
 /// The maximum batching window that a deployment can choose. The queue's visibility timeout is fixed and has to be
 /// sufficient for every choice.

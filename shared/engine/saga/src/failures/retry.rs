@@ -466,7 +466,8 @@ impl Failures {
         }
     }
 
-    /// Continues once every canary failure was processed. Stops if one failed again, or if no worker handles them.
+    /// Continues once every canary failure was processed. Stops if a canary failed again, or if no worker handles the
+    /// canaries.
     async fn assess(&self, operation: &Operation) -> Result<bool, StoreError> {
         // Collected first, because a message that failed again may still be in its dead-letter queue.
         if let Err(error) = self.collect(None).await {

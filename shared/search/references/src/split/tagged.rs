@@ -32,7 +32,7 @@ pub(crate) enum LineRole {
     LateField,
     /// Begins a record if none is open, and has no other meaning.
     Tag,
-    /// Begins a record if none is open, but only if another line that begins one follows before a blank line.
+    /// Begins a record if no record is open, and if another line that begins a record follows before a blank line.
     Field,
     /// Begins a record with a number, in a variant of the format.
     Number,

@@ -5,9 +5,9 @@
 pub(crate) mod collections {
     use crate::names::collections::{ACT, FAILURE, HISTORY, OPERATION, RECORD, SAGA, SESSION, VIEW};
 
-    /// Progress of reading files: one document per search, read by its id. It is not part of the view, because reports
-    /// may arrive before the view exists and would compete with the saga for a document that is replaced as a whole.
-    /// Progress has no value after the end of the search, so a TTL index deletes it.
+    /// Progress of reading files: one document per search, read by its id. The progress is not part of the view,
+    /// because reports may arrive before the view exists. Reports would also compete with the saga for a document that
+    /// is replaced as a whole. Progress has no value after the end of the search, so a TTL index deletes it.
     pub const PROGRESS: &str = "pmSearchImportProgress";
     /// Studies.
     pub const STUDY: &str = "pmStudy";
