@@ -93,7 +93,8 @@ class Request:
     dropped: Sequence[str] = ()
     # The seconds to wait for the first metrics, before alarms fire without them.
     patience: float = 600
-    # Templates that replace the templates of the parts. The template of the application has the code of its functions.
+    # Templates that replace the templates of the parts. The template of the application has the code of its
+    # functions.
     templates: Mapping[str, Path] = field(default_factory=lambda: {"application": BUILT})
 
 

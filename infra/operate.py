@@ -32,7 +32,8 @@ METHODS = ("GET", "POST", "DELETE")
 # The page size of lists of searches, which is the maximum of the API.
 PAGE = 200
 NOT_FOUND = 404
-# The functions of a stack. If two functions have different values of a setting, the value of the first one applies.
+# The functions of a stack. If two functions have different values of a setting, the value of the first one
+# applies.
 FUNCTIONS = (
     "start-upload",
     "run-saga",

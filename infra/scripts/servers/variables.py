@@ -15,8 +15,8 @@ CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AW
 def variables(running: Mapping[str, Running], given: Mapping[str, str]) -> dict[str, str]:
     """Variables set by the caller are kept."""
     found = addresses(running, given)
-    # Some tests start a separate mongod, even if the other tests use the caller's database. These tests fail with a
-    # message if no mongod is installed.
+    # Some tests start a separate mongod, even if the other tests use the caller's database. These tests fail
+    # with a message if no mongod is installed.
     with contextlib.suppress(Failure):
         found["MONGOD"] = running["mongod"].program if "mongod" in running else mongod.program()
     return {name: given.get(name) or value for name, value in {**found, **CREDENTIALS}.items()}
