@@ -131,7 +131,7 @@ test: ## Run all tests, and start the required servers unless they are running
 		$(SERVICES) run -- $(CARGO) test $(EVERYTHING) --locked --no-fail-fast $(if $(filter deep,$(PROFILE)),,-- --skip deep::); \
 	fi
 # The examples of the documentation, among them mistakes that must not compile.
-	@$(CARGO) test --doc --package messages --package dedup --package outbox --package saga --package steps --package model --locked --quiet
+	@$(CARGO) test --doc $(EVERYTHING) --locked --quiet
 
 .PHONY: seeds
 seeds: ## Record the seeds that find the planted defects, after a change of the simulator

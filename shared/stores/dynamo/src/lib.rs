@@ -56,8 +56,8 @@
 //! use dynamo::{Client, Dynamo, Settings};
 //! use saga::Engine;
 //!
-//! # async fn on_dynamodb(engine: Engine, config: &aws_config::SdkConfig) -> Engine {
-//! let dynamo = Dynamo::new(Client::new(config), Settings::new("orders"), engine.host.clone());
+//! # async fn on_dynamodb(engine: Engine, client: Client) -> Engine {
+//! let dynamo = Dynamo::new(client, Settings::new("orders"), engine.host.clone());
 //! Engine { stores: Ok(dynamo.stores()), history: Some(Arc::new(dynamo)), ..engine }
 //! # }
 //! ```

@@ -50,7 +50,8 @@
 //! # async fn book(dir: &Path, host: Arc<dyn Host>) -> Result<(), Box<dyn std::error::Error>> {
 //! let store = Arc::new(Store::open(dir, host.clone(), Settings::of("seats", &QUEUES))?);
 //! let engine = store.engine("seats", host, Arc::new(()));
-//! let mut session = engine.entry_point("web")?.session(PartitionKey::named("seats", "17"));
+//! let entry = engine.entry_point("web")?;
+//! let mut session = entry.session(PartitionKey::named("seats", "17"));
 //! session.write(Key::new("seat", "17"), json!({ "guest": "Ada" }));
 //! session.send(&Mail::Confirm { seat: 17 })?;
 //! session.commit().await?;
