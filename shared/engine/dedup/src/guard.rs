@@ -299,7 +299,7 @@ impl<H: Handler> IdempotentConsumer<H> {
         reporter: &Reporter,
     ) -> Disposition {
         let received = delivery.receive_count;
-        if received >= LATE_DELIVERIES && self.send_once_more(asked, delivery).await.is_ok() {
+        if received >= LATE_DELIVERIES && self.resend_once(asked, delivery).await.is_ok() {
             reporter.note(Some(&asked.message), Verdict::Retried, DEADLINE_NEAR);
             return Disposition::Acknowledge;
         }
@@ -307,17 +307,26 @@ impl<H: Handler> IdempotentConsumer<H> {
     }
 
     /// Sends the command again, unless an earlier delivery of this record has done so.
-    async fn send_once_more(
+    async fn resend_once(
         &self,
         asked: &CommandMessage<H::Command>,
         delivery: &Delivery,
     ) -> Result<(), Failure> {
-        if let Some(filter) = &self.filter
-            && filter.was_resent(&asked.message, &delivery.record_id).await?
-        {
-            return Ok(());
+        if self.was_resent(asked, delivery).await? { Ok(()) } else { self.resend(asked, delivery).await }
+    }
+
+    /// Returns `true` if an earlier delivery of this record has sent the command again.
+    async fn was_resent(
+        &self,
+        asked: &CommandMessage<H::Command>,
+        delivery: &Delivery,
+    ) -> Result<bool, StoreError> {
+        match &self.filter {
+            Some(filter) if delivery.receive_count > 1 => {
+                filter.was_resent(&asked.message, &delivery.record_id).await
+            }
+            _ => Ok(false),
         }
-        self.resend(asked, delivery).await
     }
 
     async fn work(
@@ -327,10 +336,7 @@ impl<H: Handler> IdempotentConsumer<H> {
         reporter: &Reporter,
         deadline: Option<Timestamp>,
     ) -> Result<(), Failure> {
-        if delivery.receive_count > 1
-            && let Some(filter) = &self.filter
-            && filter.was_resent(&asked.message, &delivery.record_id).await?
-        {
+        if self.was_resent(asked, delivery).await? {
             reporter.note(Some(&asked.message), Verdict::Duplicate, "it was sent again before");
             return Ok(());
         }
@@ -524,10 +530,10 @@ mod tests {
     }
 
     /// Sends nothing.
-    struct Throttled;
+    struct ThrottledSender;
 
     #[async_trait]
-    impl SendMessages for Throttled {
+    impl SendMessages for ThrottledSender {
         async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
             let throttled =
                 || SendError::Store(StoreError::unavailable("sending to queue cards", "too many calls"));
@@ -681,7 +687,7 @@ mod tests {
     #[test]
     fn unsent_reply_is_retried_without_backoff_of_handler() {
         let consumer =
-            guard(Ports { send: Arc::new(Throttled), filter: None, reporter: reporter() }, Replying);
+            guard(Ports { send: Arc::new(ThrottledSender), filter: None, reporter: reporter() }, Replying);
         let body = command(0).encode().unwrap();
         let delivery = Delivery { record_id: "1".into(), body, receive_count: 1 };
         let answer = consumer.consume(&[delivery], None).now_or_never().unwrap().remove(0);
