@@ -10,19 +10,15 @@ use crate::title_match::similarity;
 /// journals have names that begin alike, with more words.
 pub(crate) fn have_same_journal(a: &Fields, b: &Fields, journal: Match) -> bool {
     let (one, other) = (a.journal(), b.journal());
-    let is_equal = !one.is_empty() && one == other;
-    let is_abbreviated =
-        !one.is_empty() && one.len() == other.len() && (abbreviates(one, other) || abbreviates(other, one));
-    is_equal
-        || is_abbreviated
+    have_same_words(one, other)
         || are_initials(one, other)
         || are_initials(other, one)
         || a.issns().iter().any(|issn| b.issns().contains(issn))
         || journal.agrees() && have_same_words(&significant(one), &significant(other))
 }
 
-/// Returns `true` for the same words in the same order, which are abbreviated in one name.
-fn have_same_words(one: &[&str], other: &[&str]) -> bool {
+/// Returns `true` for the same words in the same order, which one name may abbreviate.
+fn have_same_words<W: AsRef<str>>(one: &[W], other: &[W]) -> bool {
     !one.is_empty() && one.len() == other.len() && (abbreviates(one, other) || abbreviates(other, one))
 }
 
