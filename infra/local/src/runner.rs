@@ -229,6 +229,9 @@ where
     }
 
     /// Delivers messages until `done` resolves. The workers finish their work in progress.
+    ///
+    /// # Errors
+    /// Returns an error if a service that a function declares is not configured; a retry does not help.
     pub async fn run_until<T>(&self, done: impl Future<Output = T>) -> Result<T, MissingSetting> {
         let crashes = self.faults.crash.map(|seed| Arc::new(Crashes::new(seed)));
         tokio::pin!(done);

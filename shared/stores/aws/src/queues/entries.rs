@@ -60,6 +60,7 @@ mod tests {
         assert_eq!(of("2"), Outcome::Refused("Code: words".into()));
         assert_eq!(of("3"), Outcome::Failed("the answer does not mention it".into()));
     }
+
     #[test]
     fn throttled_entry_is_sent_again_although_sender_is_at_fault() {
         for code in [
