@@ -29,6 +29,8 @@ use crate::planted::Defect;
 
 /// The queue of the suppliers.
 pub const SUPPLIERS: Queue = Queue::named("suppliers");
+/// The queue of commands that the suppliers could not execute.
+pub const SUPPLIERS_DEAD: Queue = Queue::named("suppliers-dead");
 /// The queue of the budgets.
 pub const BUDGETS: Queue = Queue::named("budgets");
 /// Announcements of how trips ended, for other systems.
@@ -67,11 +69,12 @@ messages! {
 }
 
 /// The queues of both variants.
-pub static QUEUES: [QueueSpec; 9] = [
+pub static QUEUES: [QueueSpec; 10] = [
     QueueSpec::standard(SAGA, Queue::named("saga-dead")),
     QueueSpec::without_consumer(Queue::named("saga-dead")),
-    QueueSpec::standard(SUPPLIERS, Queue::named("suppliers-dead")),
-    QueueSpec::without_consumer(Queue::named("suppliers-dead")),
+    QueueSpec::standard(SUPPLIERS, SUPPLIERS_DEAD),
+    QueueSpec::standard(SUPPLIERS_DEAD, Queue::named("suppliers-unreadable")),
+    QueueSpec::without_consumer(Queue::named("suppliers-unreadable")),
     QueueSpec::standard(BUDGETS, Queue::named("budgets-dead")),
     QueueSpec::without_consumer(Queue::named("budgets-dead")),
     QueueSpec::standard(CONTROL, Queue::named("control-dead")),

@@ -9,14 +9,14 @@ use saga::{Advance, Engine, EntryPoint, Function, MissingSetting, SAGA, Service,
 use serde_json::{Value, json};
 use steps::{
     Activity, ActivityError, Call, Client, ClientError, InDoubt, RetryPolicy, Run, StepMachine, StepSaga,
-    Steps, par, seq, step, wait, worker, worker_function,
+    Steps, dead_letters_function, par, report_dead_letters, seq, step, wait, worker, worker_function,
 };
 use uuid::Uuid;
 
 use crate::api::{BookingApi, Reservation};
 use crate::{
-    Agency, BUDGETS, News, Ports, QUEUES, SENDS, SUPPLIERS, TIME_TO_APPROVE, TIME_TO_RESERVE, TripRequest,
-    refund, withdraw,
+    Agency, BUDGETS, News, Ports, QUEUES, SENDS, SUPPLIERS, SUPPLIERS_DEAD, TIME_TO_APPROVE, TIME_TO_RESERVE,
+    TripRequest, refund, withdraw,
 };
 
 /// Suppliers of cars do not remember releases without a reservation, so a car is released only once its reservation has an
@@ -132,6 +132,9 @@ static TRIPS: Function<Ports> = Function {
 static SUPPLIERS_FUNCTION: Function<Ports> = worker_function("suppliers", SUPPLIERS, |ports| {
     worker::<TripRequest, _>(&ports.engine, "suppliers", Supplier(Arc::clone(&ports.api)))
 });
+static SUPPLIER_FAULTS: Function<Ports> = dead_letters_function("supplier-faults", SUPPLIERS_DEAD, |ports| {
+    report_dead_letters::<TripRequest, Supplier, _>(&ports.engine, "supplier-faults", &SYSTEM, SUPPLIERS)
+});
 static BUDGETS_FUNCTION: Function<Ports> = worker_function("budgets", BUDGETS, |ports| {
     worker::<TripRequest, _>(&ports.engine, "budgets", Budget(ports.engine.entry_point("budgets")?))
 });
@@ -140,7 +143,7 @@ static DISPATCH_OUTBOX: Function<Ports> = Function::dispatch_outbox(&SENDS);
 pub static SYSTEM: System<Ports> = System {
     name: "travel",
     queues: &QUEUES,
-    functions: &[&TRIPS, &SUPPLIERS_FUNCTION, &BUDGETS_FUNCTION, &DISPATCH_OUTBOX],
+    functions: &[&TRIPS, &SUPPLIERS_FUNCTION, &SUPPLIER_FAULTS, &BUDGETS_FUNCTION, &DISPATCH_OUTBOX],
 };
 
 /// Returns the interface for clients.

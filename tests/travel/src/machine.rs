@@ -11,8 +11,8 @@ use outbox::session::CommitError;
 use outbox::{Key, View};
 use saga::engine::OpenSession;
 use saga::{
-    Advance, Decision, Engine, EntryPoint, Event, Function, MissingSetting, SAGA, Saga, Service, Source,
-    System, Views,
+    Advance, Decision, Engine, EntryPoint, Event, Function, MissingSetting, ReportDeadLetters, SAGA, Saga,
+    Service, Source, System, Views,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -21,8 +21,8 @@ use uuid::Uuid;
 
 use crate::api::{BookingApi, Reservation};
 use crate::{
-    Agency, BUDGETS, News, Ports, QUEUES, SENDS, SUPPLIERS, TIME_TO_APPROVE, TIME_TO_RESERVE, TripRequest,
-    refund, withdraw,
+    Agency, BUDGETS, News, Ports, QUEUES, SENDS, SUPPLIERS, SUPPLIERS_DEAD, TIME_TO_APPROVE, TIME_TO_RESERVE,
+    TripRequest, refund, withdraw,
 };
 
 /// A part of a trip.
@@ -47,6 +47,8 @@ messages! {
         Reserved { part: Part, code: String } = 1,
         /// A supplier refused a part.
         Refused { part: Part, reason: String } = 1,
+        /// The command to reserve a part was dead-lettered.
+        NotReserved { part: Part } = 1,
         /// A part is released.
         Released { part: Part } = 1,
         /// The price was returned to the budget.
@@ -190,6 +192,11 @@ impl Saga for Trips {
             (Phase::Reserving, Refused { part, reason }) => {
                 stop(&with(trip, *part, Progress::Free), format!("a supplier refused: {reason}"))
             }
+            (Phase::Reserving, NotReserved { part })
+                if trip.parts.get(part) == Some(&Progress::Requested) =>
+            {
+                stop(trip, "a supplier does not answer".into())
+            }
             (Phase::Reserving, Approved { by }) if trip.approved_by.is_none() => {
                 to(Trip { approved_by: Some(by.clone()), ..trip.clone() }, "approved early").into()
             }
@@ -241,7 +248,7 @@ impl Saga for Trips {
         let tokens = |event: &&TripEvent| match event {
             TripEvent::Requested { .. } => 4,
             TripEvent::Refused { .. } | TripEvent::Rejected { .. } | TripEvent::Cancelled { .. } => 3,
-            TripEvent::DeadlinePassed {} => 3,
+            TripEvent::NotReserved { .. } | TripEvent::DeadlinePassed {} => 3,
             TripEvent::Reserved { .. } | TripEvent::Released { .. } => 1,
             TripEvent::Approved { .. } | TripEvent::Refunded {} => 0,
         };
@@ -386,6 +393,21 @@ impl Handler for Suppliers {
     }
 }
 
+/// The event for a command that the suppliers could not execute.
+struct SupplierFaults;
+
+impl ReportDeadLetters for SupplierFaults {
+    type Command = SupplierCommand;
+    type Event = TripEvent;
+
+    fn event(&self, command: &SupplierCommand) -> Option<TripEvent> {
+        match command {
+            SupplierCommand::Reserve { part, .. } => Some(TripEvent::NotReserved { part: *part }),
+            SupplierCommand::Release { .. } => None,
+        }
+    }
+}
+
 /// Returns prices to budgets.
 struct Budgets(EntryPoint);
 
@@ -422,6 +444,14 @@ static SUPPLIERS_FUNCTION: Function<Ports> = Function {
     drains: &[],
     build: Some(|ports| ports.engine.guard("suppliers", Suppliers(Arc::clone(&ports.api)))),
 };
+static SUPPLIER_FAULTS: Function<Ports> = Function {
+    name: "supplier-faults",
+    services: &[Service::DATABASE, Service::LEDGER],
+    source: Source::Queue(SUPPLIERS_DEAD),
+    sends: &[SAGA],
+    drains: &[],
+    build: Some(|ports| ports.engine.report_dead_letters("supplier-faults", &SYSTEM, SupplierFaults)),
+};
 static BUDGETS_FUNCTION: Function<Ports> = Function {
     name: "budgets",
     services: &[Service::DATABASE, Service::PROCESSED, Service::TOKENS],
@@ -435,7 +465,7 @@ static DISPATCH_OUTBOX: Function<Ports> = Function::dispatch_outbox(&SENDS);
 pub static SYSTEM: System<Ports> = System {
     name: "travel",
     queues: &QUEUES,
-    functions: &[&TRIPS, &SUPPLIERS_FUNCTION, &BUDGETS_FUNCTION, &DISPATCH_OUTBOX],
+    functions: &[&TRIPS, &SUPPLIERS_FUNCTION, &SUPPLIER_FAULTS, &BUDGETS_FUNCTION, &DISPATCH_OUTBOX],
 };
 
 /// The interface for clients.

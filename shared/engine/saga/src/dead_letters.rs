@@ -50,13 +50,26 @@ impl Engine {
         system: &System<P>,
         reports: R,
     ) -> Result<Arc<dyn Consumer>, MissingSetting> {
-        let queue = QueueSpec::dead_letters_of(system.queues, &R::Command::QUEUE);
-        let queue = queue.ok_or_else(|| MissingSetting {
-            setting: format!("dead-letter queue of {}", R::Command::QUEUE).into(),
+        self.report_dead_letters_of(R::Command::QUEUE, function, system, reports)
+    }
+
+    /// Works like [`Engine::report_dead_letters`], for commands that are sent to a queue other than [`Payload::QUEUE`].
+    ///
+    /// # Errors
+    /// Returns the errors of [`Engine::report_dead_letters`].
+    pub fn report_dead_letters_of<P, R: ReportDeadLetters>(
+        &self,
+        source: Queue,
+        function: &'static str,
+        system: &System<P>,
+        reports: R,
+    ) -> Result<Arc<dyn Consumer>, MissingSetting> {
+        let queue = QueueSpec::dead_letters_of(system.queues, &source).ok_or_else(|| MissingSetting {
+            setting: format!("dead-letter queue of {source}").into(),
             what: "where its commands are reported from",
         })?;
         let failures = self.failures(function, system)?;
-        Ok(self.reply(function, Reports { reports, failures, queue }))
+        Ok(self.reply(function, Reports { reports, failures, queue, source }))
     }
 }
 
@@ -64,6 +77,7 @@ struct Reports<R> {
     reports: R,
     failures: Failures,
     queue: Queue,
+    source: Queue,
 }
 
 impl<R: ReportDeadLetters> Reports<R> {
@@ -78,7 +92,7 @@ impl<R: ReportDeadLetters> Reports<R> {
 
     async fn record(&self, command: &CommandMessage<R::Command>, closed: bool) -> Result<(), HandlerError> {
         let mut report = FailureReport {
-            origin: Origin::DeadLetter { queue: self.queue.clone(), source: R::Command::QUEUE },
+            origin: Origin::DeadLetter { queue: self.queue.clone(), source: self.source.clone() },
             body: command.message.encode()?,
             reason: REASON.to_owned(),
             mark: String::new(),

@@ -82,6 +82,17 @@ impl<I: StepSaga> Payload for StepEvent<I> {
     }
 }
 
+/// The purpose of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// Perform a step, in this attempt.
+    Perform { attempt: u32 },
+    /// Perform the step again under the same key until it has an outcome.
+    Repeat,
+    /// Undo the step.
+    Undo,
+}
+
 /// The two kinds of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
@@ -99,8 +110,17 @@ pub struct Order<T> {
     /// The number of the attempt if the run decides about the next one; otherwise the queue redelivers the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
+    /// `true` if the run waits for the outcome of the command without limit. If the command is dead-lettered, it waits
+    /// there for an operator.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub until_outcome: bool,
     /// The input of the activity.
     pub input: T,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// A command to an activity. Its name is [`Activity::PERFORM`] or [`Activity::UNDO`].

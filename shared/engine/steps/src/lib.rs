@@ -76,7 +76,7 @@ use async_trait::async_trait;
 use messages::{Consumer, Queue};
 use saga::engine::OpenSession;
 use saga::system::Build;
-use saga::{Advance, Engine, Function, MissingSetting, SAGA, Service, Source};
+use saga::{Advance, Engine, Function, MissingSetting, SAGA, Service, Source, System};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -147,7 +147,7 @@ pub fn worker<I: StepSaga, A: Activity>(
     engine.guard(function, Worker::<I, A>::new(activity))
 }
 
-/// The queues that a worker sends to.
+/// The queues that the functions of activities send to.
 const SENDS: &[Queue] = &[SAGA];
 
 /// Returns the function of an activity's queue; `build` calls [`worker()`].
@@ -155,6 +155,32 @@ pub const fn worker_function<P>(name: &'static str, queue: Queue, build: Build<P
     Function {
         name,
         services: &[Service::DATABASE, Service::PROCESSED, Service::TOKENS],
+        source: Source::Queue(queue),
+        sends: SENDS,
+        drains: &[],
+        build: Some(build),
+    }
+}
+
+/// Returns the consumer of the dead-letter queue of an activity's queue. A dead-lettered command counts as a failed
+/// attempt of its step. An undo, and a command whose outcome the run has to know, remain failures for an operator.
+///
+/// # Errors
+/// Returns an error if a service that it uses is not configured, or the queue has no dead-letter queue.
+pub fn report_dead_letters<I: StepSaga, A: Activity, P>(
+    engine: &Engine,
+    function: &'static str,
+    system: &System<P>,
+    queue: Queue,
+) -> Result<Arc<dyn Consumer>, MissingSetting> {
+    engine.report_dead_letters_of(queue, function, system, worker::DeadLetters::<I, A>::default())
+}
+
+/// Returns the function of a dead-letter queue; `build` calls [`report_dead_letters`].
+pub const fn dead_letters_function<P>(name: &'static str, queue: Queue, build: Build<P>) -> Function<P> {
+    Function {
+        name,
+        services: &[Service::DATABASE, Service::LEDGER],
         source: Source::Queue(queue),
         sends: SENDS,
         drains: &[],

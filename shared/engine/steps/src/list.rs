@@ -11,7 +11,7 @@ use messages::{Payload, Queue};
 use saga::Effect;
 
 use crate::activity::Activity;
-use crate::event::{Command, Order, Verb};
+use crate::event::{Ask, Command, Order, Verb};
 use crate::run::Context;
 
 /// A list of steps, or a part of one. Each modifier applies to all steps of the part.
@@ -56,8 +56,8 @@ impl RetryPolicy {
 }
 
 type Condition<I> = Arc<dyn Fn(&Context<'_, I>) -> bool + Send + Sync>;
-/// Builds the request of a step. The last argument is the number of the attempt if the list has a retry policy for it.
-type Request<I> = Arc<dyn Fn(&Context<'_, I>, Verb, Option<u32>) -> Effect + Send + Sync>;
+/// Builds a request of a step. `true` means that the list has a retry policy for the step.
+type Request<I> = Arc<dyn Fn(&Context<'_, I>, Ask, bool) -> Effect + Send + Sync>;
 
 /// One step.
 pub(crate) struct Node<I> {
@@ -120,8 +120,14 @@ pub fn step<A: Activity, I: 'static>(
     input: impl Fn(&Context<'_, I>) -> A::Input + Send + Sync + 'static,
 ) -> Steps<I> {
     let target = Some((queue.clone(), A::PERFORM));
-    let request = move |context: &Context<'_, I>, verb: Verb, attempt: Option<u32>| {
-        let order = Order { step: name.to_owned(), attempt, input: input(context) };
+    let request = move |context: &Context<'_, I>, ask: Ask, has_policy: bool| {
+        let (verb, attempt) = match ask {
+            Ask::Perform { attempt } => (Verb::Perform, Some(attempt).filter(|_| has_policy)),
+            Ask::Repeat => (Verb::Perform, None),
+            Ask::Undo => (Verb::Undo, None),
+        };
+        let until_outcome = ask == Ask::Repeat;
+        let order = Order { step: name.to_owned(), attempt, until_outcome, input: input(context) };
         match Command::<A>::new(verb, order).body() {
             Ok(body) => Effect::Request { to: queue.clone(), body },
             Err(error) => Effect::Broken(chain(&error)),

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::StepSaga;
 use crate::defect::Defect;
-use crate::event::{StepEvent, Verb};
+use crate::event::{Ask, StepEvent};
 use crate::list::{Deadline, InDoubt, Node, Steps};
 use crate::run::{Phase, Run, Signal, StepState};
 
@@ -238,7 +238,7 @@ impl<'a, I: StepSaga> Turn<'a, I> {
             return ignored(format!("{step} has not failed"));
         };
         let attempt = attempts.saturating_add(1);
-        self.request(node, Verb::Perform, Some(attempt));
+        self.request(node, Ask::Perform { attempt });
         self.set(node.name, StepState::Requested { attempt });
         Ok(format!("attempt {attempt} at {step}"))
     }
@@ -302,7 +302,7 @@ impl<'a, I: StepSaga> Turn<'a, I> {
         let state = match (applies, &node.request, self.run.signals.get(node.name)) {
             (false, ..) => StepState::Skipped,
             (true, Some(_), _) => {
-                self.request(node, Verb::Perform, Some(1));
+                self.request(node, Ask::Perform { attempt: 1 });
                 StepState::Requested { attempt: 1 }
             }
             (true, None, Some(Signal::Resolved { value })) => StepState::Completed { output: value.clone() },
@@ -341,14 +341,14 @@ impl<'a, I: StepSaga> Turn<'a, I> {
                         && node.is_in(self.run.list_version)
                         && self.defect != Defect::UndoesUnknownOutcome =>
                 {
-                    self.request(node, Verb::Perform, None);
+                    self.request(node, Ask::Repeat);
                     self.set(node.name, StepState::Requested { attempt: attempts.saturating_add(1) });
                     false
                 }
                 Some(state) if node.has_undo && node.is_in(self.run.list_version) => {
                     match self.doubt_of(state) {
                         Some(in_doubt) => {
-                            self.request(node, Verb::Undo, Some(1));
+                            self.request(node, Ask::Undo);
                             self.set(node.name, StepState::Undoing { in_doubt });
                             false
                         }
@@ -447,10 +447,9 @@ impl<'a, I: StepSaga> Turn<'a, I> {
         self.run.steps.insert(step.to_owned(), state);
     }
 
-    fn request(&mut self, node: &Node<I>, verb: Verb, attempt: Option<u32>) {
+    fn request(&mut self, node: &Node<I>, ask: Ask) {
         if let (Some(request), Some(context)) = (&node.request, self.run.context()) {
-            let attempt = attempt.filter(|_| node.retry.is_some());
-            let effect = request(&context, verb, attempt);
+            let effect = request(&context, ask, node.retry.is_some());
             self.effects.push(effect);
         }
     }

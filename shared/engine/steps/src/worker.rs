@@ -1,4 +1,4 @@
-//! The handler that calls an activity.
+//! The handler that calls an activity, and the report of its dead-lettered commands.
 
 use std::marker::PhantomData;
 
@@ -7,6 +7,7 @@ use dedup::{CommandMessage, Handler, HandlerError, HandlerResult};
 use jiff::Timestamp;
 use messages::Reporter;
 use messages::store::chain;
+use saga::ReportDeadLetters;
 
 use crate::StepSaga;
 use crate::activity::{Activity, ActivityError, Call};
@@ -73,7 +74,7 @@ impl<I: StepSaga, A: Activity> Handler for Worker<I, A> {
         deadline: Option<Timestamp>,
     ) -> Result<HandlerResult, HandlerError> {
         let (partition, Command { verb, order }) = (request.message.partition, &request.command);
-        let Order { step, attempt, input } = order;
+        let Order { step, attempt, input, .. } = order;
         let key = format!("{partition}/{step}");
         let call = Call { key: &key, partition, step, input, deadline };
         let (why, event) = match verb {
@@ -81,5 +82,35 @@ impl<I: StepSaga, A: Activity> Handler for Worker<I, A> {
             Verb::Undo => self.undo(&call).await?,
         };
         HandlerResult::completed(why).reply(&event)
+    }
+}
+
+/// Reports dead-lettered commands of an activity to the saga of `I`.
+pub(crate) struct DeadLetters<I, A>(PhantomData<fn() -> (I, A)>);
+
+impl<I, A> Default for DeadLetters<I, A> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<I: StepSaga, A: Activity> ReportDeadLetters for DeadLetters<I, A> {
+    type Command = Command<A>;
+    type Event = StepEvent<I>;
+
+    /// Returns the failure of an attempt. A run cannot continue without the outcome of other commands, so they wait for
+    /// an operator.
+    fn event(&self, command: &Command<A>) -> Option<StepEvent<I>> {
+        let Command { verb, order } = command;
+        if *verb == Verb::Undo || order.until_outcome {
+            return None;
+        }
+        Some(StepEvent::StepFailed {
+            step: order.step.clone(),
+            // Without a retry policy, a step has one attempt.
+            attempt: order.attempt.unwrap_or(1),
+            reason: "its command was dead-lettered".to_owned(),
+            after_seconds: None,
+        })
     }
 }

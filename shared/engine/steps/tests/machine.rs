@@ -212,13 +212,30 @@ fn failed_step_is_undone_after_its_outcome() {
 
     assert_eq!(next(&machine, &mut cancelled_run, &cancelled()), ["no retry:a", "Do a"]);
     assert_eq!(next(&machine, &mut stopped_run, &cancelled()), [] as [&str; 0], "the reply is awaited");
-    let Decision::Advance(advance) = decide(&machine, &stopped_run, &failed("a", 2, None)) else { panic!() };
-    let Effect::Request { body, .. } = &advance.effects[0] else { panic!("{:?}", advance.effects) };
     assert_eq!(
-        body.data.value().get("attempt"),
-        None,
-        "its queue redelivers the command until it has an outcome"
+        repetition(&machine, &stopped_run, 2),
+        json!({ "step": "a", "until_outcome": true, "input": "a" })
     );
+}
+
+/// Returns the command that follows a failed attempt of step a.
+fn repetition(machine: &StepMachine<Input>, run: &Run<Input>, attempt: u32) -> Value {
+    let Decision::Advance(advance) = decide(machine, run, &failed("a", attempt, None)) else { panic!() };
+    let Effect::Request { body, .. } = &advance.effects[0] else { panic!("{:?}", advance.effects) };
+    body.data.value().clone()
+}
+
+#[test]
+fn dead_lettered_step_without_policy_stops_the_run() {
+    let machine = machine(par([one("a"), one("b").in_doubt(InDoubt::Undo)]));
+    let mut run = Run::default();
+    next(&machine, &mut run, &started());
+    assert_eq!(next(&machine, &mut run, &failed("b", 1, None)), ["Undo b"]);
+    assert!(matches!(run.phase, Phase::Undoing { .. }), "{run:?}");
+    let repeated = json!({ "step": "a", "until_outcome": true, "input": "a" });
+    assert_eq!(repetition(&machine, &run, 1), repeated, "its outcome has to be known");
+    assert_eq!(next(&machine, &mut run, &failed("a", 1, None)), ["Do a"], "reported after the run stopped");
+    assert!(is_ignored(&machine, &run, &failed("a", 1, None)), "a duplicate");
 }
 
 #[test]

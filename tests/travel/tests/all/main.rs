@@ -55,6 +55,18 @@ async fn refused_part_releases_the_others(#[values("machine", "list")] variant: 
 
 #[rstest]
 #[tokio::test]
+async fn dead_lettered_reservations_stop_the_trip(#[values("machine", "list")] variant: &str) {
+    let world = World::new(variant).await;
+    world.agency.request("4711", &trip()).await.unwrap();
+    world.crash_suppliers().await;
+    world.settle().await;
+    assert!(["abandoned", "undone"].contains(&world.state("4711").await.as_str()));
+    assert_eq!(world.api.books().reserved("").count(), 0);
+    assert_eq!(world.budget().await, 1_000);
+}
+
+#[rstest]
+#[tokio::test]
 async fn trip_without_an_approval_is_abandoned(#[values("machine", "list")] variant: &str) {
     let world = World::new(variant).await;
     world.agency.request("4711", &TripRequest { needs_approval: true, ..trip() }).await.unwrap();

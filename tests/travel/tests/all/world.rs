@@ -13,7 +13,9 @@ use saga::{SAGA, System};
 use tempfile::TempDir;
 use testing::ManualHost;
 use travel::api::UnreliableSuppliers;
-use travel::{Agency, BUDGETS, NEWS, News, Ports, QUEUES, SUPPLIERS, list, machine, planted, set_budget};
+use travel::{
+    Agency, BUDGETS, NEWS, News, Ports, QUEUES, SUPPLIERS, SUPPLIERS_DEAD, list, machine, planted, set_budget,
+};
 
 pub(crate) struct World {
     pub(crate) ports: Ports,
@@ -60,11 +62,21 @@ impl World {
         let mut idle = 0;
         while idle < 20 {
             let mut delivered = 0;
-            for queue in [CONTROL, SAGA, SUPPLIERS, BUDGETS] {
+            for queue in [CONTROL, SAGA, SUPPLIERS, SUPPLIERS_DEAD, BUDGETS] {
                 delivered += self.deliver(&queue).await;
             }
             idle = if delivered == 0 { idle + 1 } else { 0 };
             self.pass(Duration::from_secs(5)).await;
+        }
+    }
+
+    /// Delivers all events, and then each command of the suppliers to a worker that crashes, as often as their queue
+    /// allows.
+    pub(crate) async fn crash_suppliers(&self) {
+        while self.deliver(&SAGA).await > 0 {}
+        let visibility = Duration::from_secs(1);
+        while !self.store.receive(&SUPPLIERS, 10, visibility).await.unwrap().is_empty() {
+            self.host.advance(2 * visibility);
         }
     }
 
