@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts import commands, console, sbom
+from scripts import commands, console, sbom, stamp
 from scripts.errors import check
 from scripts.paths import ROOT
 
@@ -87,6 +87,7 @@ def check_sizes(packed: Iterable[Packed]) -> None:
 
 def build(architecture: str) -> None:
     check_toolchain(architecture)
+    sources = stamp.fingerprint()
     compile_all(architecture)
     ZIPS.mkdir(parents=True, exist_ok=True)
     materials = sbom.read_build(TARGETS[architecture])
@@ -95,6 +96,7 @@ def build(architecture: str) -> None:
         packed.append(pack(program, ZIPS, materials))
         print(packed[-1], flush=True)
     check_sizes(packed)
+    stamp.write(sources, architecture)
 
 
 def main(arguments: list[str]) -> int:

@@ -28,7 +28,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from scripts import commands, console, environments, parameters, preflight
+from scripts import commands, console, environments, parameters, preflight, stamp
 from scripts.console import say
 from scripts.errors import Failure, check
 from scripts.paths import ROOT
@@ -111,6 +111,12 @@ def check_given(given: Mapping[str, str]) -> None:
         for name, value in given.items():
             fault = part[name].fault(value) if name in part else None
             check(fault is None, str(fault))
+
+
+def check_built(given: Mapping[str, str]) -> None:
+    """Refuses functions and a template that were built from other sources, or for another processor."""
+    fault = stamp.fault(given.get("Architecture") or str(known()["application"]["Architecture"].default))
+    check(fault is None, str(fault))
 
 
 def release(*parts: Mapping[str, str]) -> str:
@@ -245,7 +251,8 @@ def main(arguments: Sequence[str]) -> int:
         **environments.pairs(asked.parameters),
     }
     parts = asked.part or DEFAULT_PARTS
-    check("application" not in parts or BUILT.is_file(), "nothing is built: run `make build`")
+    if "application" in parts:
+        check_built(given)
     deploy(Request(asked.stack, given, parts, asked.review, asked.drop, asked.patience), own_account())
     return 0
 

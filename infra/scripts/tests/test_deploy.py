@@ -8,9 +8,8 @@ from typing import Any
 from unittest import mock
 
 import deploy
-from scripts import commands, environments, parameters
+from scripts import commands, environments, parameters, stamp
 from scripts.errors import Failure
-from scripts.paths import ROOT
 
 SECRET = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:search-import/mongodb-AbCdE1"
 STACKS = sorted(path.stem for path in environments.CONFIG.glob("*.toml"))
@@ -226,7 +225,7 @@ class CommandLine(unittest.TestCase):
         with (
             mock.patch.object(deploy, "deploy") as deployed,
             mock.patch.object(deploy, "own_account"),
-            mock.patch.object(deploy, "BUILT", ROOT / "template.yaml"),
+            mock.patch.object(stamp, "fault", return_value=None),
             mock.patch.dict(os.environ, {"MONGODB": SECRET, "PARAMETERS": "LogFilter=a&b"}),
         ):
             self.assertEqual(deploy.main(["search-import-prod", "--review", "SagaConcurrency=7"]), 0)
