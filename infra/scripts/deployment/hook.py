@@ -5,6 +5,7 @@ the substitute has published.
 """
 
 import os
+from collections.abc import Mapping
 from typing import Any
 from unittest import mock
 
@@ -31,11 +32,16 @@ class CodeDeploy:
         self.status = given["status"]
 
 
+def load(clients: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the definitions of the function, with these clients of AWS services."""
+    boto3 = mock.Mock(client=lambda service, **_: clients[service])
+    return inline.load(TEMPLATE, {"boto3": boto3, "botocore": mock.Mock(), "botocore.config": mock.Mock()})
+
+
 def run(name: str, version: str, lambda_: Any) -> str:
     """Returns the status that the test reports for a version of a function."""
     codedeploy = CodeDeploy(name)
-    clients = {"codedeploy": codedeploy, "lambda": lambda_}
-    handler = inline.load(TEMPLATE, {"boto3": mock.Mock(client=clients.__getitem__)})["handler"]
+    handler = load({"codedeploy": codedeploy, "lambda": lambda_})["handler"]
     event = {"DeploymentId": "d-1", "LifecycleEventHookExecutionId": "hook"}
     with mock.patch.dict(os.environ, {name: version}):
         handler(event, None)
