@@ -48,7 +48,8 @@ def check_application(
 ) -> str:
     """Checks the account for a deployment of the application. Returns the version of the secret, if any."""
     check_retired(before.parameters, dropped)
-    check_concurrency(clients, int(values["ApiConcurrency"]))
+    # A part of the reserved executions is already reserved by this stack.
+    check_concurrency(clients, int(values["ApiConcurrency"]), int(before.parameters.get("ApiConcurrency", 0)))
     if values["EventBusName"]:
         check_bus(clients, values["EventBusName"])
     if not before.exists:
@@ -65,12 +66,15 @@ def concurrency(clients: Clients) -> int:
     return int(clients("lambda").get_account_settings()["AccountLimit"]["ConcurrentExecutions"])
 
 
-def check_concurrency(clients: Clients, reserved: int) -> None:
-    limit = concurrency(clients)
+def check_concurrency(clients: Clients, reserved: int, reserved_before: int) -> None:
+    limits = clients("lambda").get_account_settings()["AccountLimit"]
+    limit = int(limits["ConcurrentExecutions"])
+    free = int(limits.get("UnreservedConcurrentExecutions", limit)) + reserved_before
     check(
-        reserved == 0 or reserved + UNRESERVED <= limit,
-        f"ApiConcurrency reserves {reserved} of the {limit} concurrent executions of the account, and Lambda "
-        f"keeps {UNRESERVED} unreserved: set 0, or raise the limit of the account",
+        reserved <= reserved_before or reserved + UNRESERVED <= free,
+        f"ApiConcurrency reserves {reserved} of the {limit} concurrent executions of the account, other "
+        f"functions reserve {limit - free}, and Lambda keeps {UNRESERVED} unreserved: set 0, or raise the "
+        "limit of the account",
     )
 
 

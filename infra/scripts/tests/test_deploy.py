@@ -29,6 +29,7 @@ class Amazon:
 
     def __init__(self, limit: int = 1000) -> None:
         self.limit = limit
+        self.reserved = 0
         self.stacks: dict[str, dict[str, Any]] = {}
         self.buckets: set[str] = set()
         self.secret: str | None = "version-1"
@@ -47,7 +48,10 @@ class Amazon:
         return {"Stacks": [{"StackStatus": stack["status"], "Parameters": given, "Outputs": outputs}]}
 
     def get_account_settings(self) -> Any:
-        return {"AccountLimit": {"ConcurrentExecutions": self.limit}}
+        unreserved = self.limit - self.reserved
+        return {
+            "AccountLimit": {"ConcurrentExecutions": self.limit, "UnreservedConcurrentExecutions": unreserved}
+        }
 
     def get_caller_identity(self) -> Any:
         return {"Account": "123456789012"}
@@ -136,6 +140,18 @@ class Deploying(unittest.TestCase):
         self.refuses("without user and password", {"MongoUri": "mongodb://ann:secret@h.example"})
         self.refuses("one address of MongoDB", {})
         self.refuses("one address of MongoDB", {**given, "MongoUri": "mongodb://h.example"})
+
+    def test_reservations_of_other_functions_count(self) -> None:
+        given = {"MongoSecretArn": SECRET, "ApiConcurrency": "20"}
+        self.amazon.limit, self.amazon.reserved = 200, 90
+        self.refuses("other functions reserve 90", given)
+        self.amazon.reserved = 80
+        self.deploy(given)
+        # The stack itself has reserved 20 of the 100.
+        self.amazon.stacks["reviews"] = {"status": "CREATE_COMPLETE", "given": {"ApiConcurrency": "20"}}
+        self.amazon.reserved = 100
+        self.deploy(given)
+        self.refuses("other functions reserve 80", {**given, "ApiConcurrency": "21"})
 
     def test_late_aws_rejections_are_refused_early(self) -> None:
         given = {"MongoSecretArn": SECRET}
