@@ -266,7 +266,7 @@ lint-tls: ## Prove that the functions have one TLS stack: rustls, with aws-lc
 	@tree=$$($(CARGO) tree --locked --package functions --features lambda --edges normal,build --prefix none) || exit 1; \
 		if others=$$(printf '%s\n' "$$tree" | grep -E '^($(OTHER_TLS)) '); then \
 			echo "the functions have a second TLS stack:"; echo "$$others"; exit 1; fi; \
-		echo "functions: $$(printf '%s\n' "$$tree" | sed -E 's/ \(.*//' | grep -E '^(rustls|aws-lc-rs) ' | sort -u | paste -sd ' ')"
+		echo "functions: $$(printf '%s\n' "$$tree" | sed -E 's/ \(.*//' | grep -E '^(rustls|aws-lc-rs) ' | sort -u | paste -sd ' ' -)"
 
 .PHONY: lint-deny
 lint-deny: ## Check licences, sources, banned and duplicate crates, and known vulnerabilities (see docs/security.md)
