@@ -28,7 +28,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from scripts import commands, console, environments, parameters, preflight, stamp
+from scripts import commands, console, environments, parameters, preflight, region, stamp
 from scripts.console import say
 from scripts.errors import Failure, check
 from scripts.paths import ROOT
@@ -229,9 +229,9 @@ def own_account() -> Account:
         import boto3  # noqa: PLC0415 - only the Python of sam has it
     except ImportError:
         raise Failure("run this with the Python of sam: `make deploy STACK=…`") from None
-    session = boto3.Session()
+    session = boto3.Session(region_name=region.selected())
     check(bool(session.region_name), "no region is set: export AWS_REGION")
-    return Account(session.region_name, lambda service, region: session.client(service, region_name=region))
+    return Account(session.region_name, lambda service, name: session.client(service, region_name=name))
 
 
 def main(arguments: Sequence[str]) -> int:

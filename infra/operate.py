@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from scripts import console
+from scripts import console, region
 from scripts.errors import Failure, check
 
 METHODS = ("GET", "POST", "DELETE")
@@ -225,7 +225,8 @@ def main(arguments: Sequence[str]) -> int:
         raise Failure("run this with the Python of sam: `tools.py run sam -- python …`") from None
     stack, *wanted = arguments
     try:
-        went_well = run(StackApi(boto3.client, stack), wanted)
+        session = boto3.Session(region_name=region.selected())
+        went_well = run(StackApi(session.client, stack), wanted)
     except (BotoCoreError, ClientError) as error:
         raise Failure(f"operating {stack}: {error}") from error
     return console.usage(__doc__) if went_well is None else int(not went_well)
