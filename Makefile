@@ -57,7 +57,7 @@ EMBEDDED_ONLY := embedded|rusqlite|libsqlite3-sys|zstd|zstd-sys
 
 .PHONY: help
 help: ## List the commands
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E "s/:.*## /$$(printf '\t')/" | expand -t 16
 
 .PHONY: build
 build: ## Build the functions for Lambda, with a zip and a bill of materials for each, and print their sizes
