@@ -21,7 +21,8 @@ def files(root: Path) -> Iterator[Path]:
     for name in SOURCES:
         path = root / name
         found = path.rglob("*") if path.is_dir() else [path]
-        yield from sorted(one for one in found if one.is_file())
+        # A file manager may create hidden files at any time.
+        yield from sorted(one for one in found if one.is_file() and not one.name.startswith("."))
 
 
 def fingerprint(root: Path = ROOT) -> str:

@@ -30,6 +30,7 @@ class Stamps(unittest.TestCase):
         self.build()
         # A checkout of the same commit has other times.
         os.utime(self.root / "template.yaml", (0, 0))
+        (self.root / "shared" / ".DS_Store").write_text("")
         self.assertEqual(self.fault(), "None")
 
     def test_missing_build_is_refused(self) -> None:
