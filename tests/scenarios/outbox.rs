@@ -376,6 +376,43 @@ async fn sweep_claims_nothing_after_deadline() {
     assert_eq!(slow.sweep(None).await.unwrap(), SweepOutcome { entries: 1, to_the_end: true });
 }
 
+/// A queue that fails after a minute, so its entries are due again when the sweep looks for more.
+struct SlowFailure(Arc<ManualHost>);
+
+#[async_trait]
+impl SendMessages for SlowFailure {
+    async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
+        self.0.advance(Duration::from_secs(60));
+        let failed = || SendError::Store(StoreError::unavailable("sending", "timeout"));
+        messages.iter().map(|_| Err(failed())).collect()
+    }
+}
+
+#[tokio::test]
+async fn sweep_attempts_each_entry_once() {
+    let world = World::new();
+    left_messages(&world, 30).await;
+    let failing = dispatch_with(&world, Arc::new(SlowFailure(world.host.clone())));
+    assert_eq!(failing.sweep(None).await.unwrap(), SweepOutcome { entries: 30, to_the_end: true });
+}
+
+/// Otherwise a queue that hangs would keep the sweep from all timers and views.
+#[tokio::test]
+async fn outboxes_take_turns_in_a_sweep() {
+    let [sessions, sagas] = [World::new(), World::new()];
+    left_messages(&sessions, 30).await;
+    let expected = left_messages(&sagas, 1).await;
+    let slow = Arc::new(SlowCalls(sessions.host.clone(), Duration::from_secs(10)));
+    let dispatcher = dispatch_with(&sessions, slow.clone()).dispatcher;
+    let dispatcher = Dispatcher { policy: Policy { batch: 10, ..dispatcher.policy }, ..dispatcher };
+    let saga_outbox = sagas.functions.dispatch_outbox.session_outbox.clone();
+    let function = DispatchOutbox { saga_outbox, dispatcher, ..sessions.functions.dispatch_outbox.clone() };
+    let deadline = sessions.host.now() + Duration::from_secs(30);
+    let swept = function.sweep(Some(deadline)).await.unwrap();
+    assert_eq!(swept, SweepOutcome { entries: 11, to_the_end: false });
+    assert_eq!(sagas.functions.dispatch_outbox.sweep(None).await.unwrap().entries, 0, "{expected:?}");
+}
+
 /// A slow queue whose calls another sweep interrupts.
 struct InterruptedQueue {
     host: Arc<ManualHost>,

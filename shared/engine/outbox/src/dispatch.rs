@@ -256,56 +256,42 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Performs the due entries of one store, many records at a time, until none is left or the deadline has passed. It
-    /// does not claim more than one batch ahead: a claim that the deadline cuts off would block its entries until it
-    /// expires.
-    async fn sweep(
-        &self,
-        store: &dyn SweepOutbox,
-        deadline: Option<Timestamp>,
-        last_start: Option<Timestamp>,
-    ) -> (SweepOutcome, Option<StoreError>) {
-        let (mut swept, mut failure) = (SweepOutcome::default(), None);
-        // Records that could not be claimed remain due. An index that lags behind also lists records that another
-        // worker has claimed. The sweep looks past them for other due records.
-        let mut passed: BTreeSet<Owner> = BTreeSet::new();
-        while !self.reporter.host.is_past(last_start) {
-            match self.sweep_some(store, &passed, deadline).await {
-                Ok(None) => {
-                    swept.to_the_end = true;
-                    break;
+    /// Performs one batch of the entries of a store that were due at `began`. The sweep does not claim more than one
+    /// batch ahead: a claim that the deadline cuts off would block its entries until it expires.
+    async fn sweep_next(&self, sweep: &mut StoreSweep<'_>, began: Timestamp, deadline: Option<Timestamp>) {
+        match self.sweep_some(sweep.store, &sweep.passed, began, deadline).await {
+            Ok(None) => {
+                sweep.outcome.to_the_end = true;
+                sweep.has_ended = true;
+            }
+            Ok(Some(taken)) => {
+                sweep.outcome.entries += taken.entries;
+                sweep.passed.extend(taken.failed);
+                sweep.passed.extend(taken.idle);
+                if let Some(error) = taken.error {
+                    let (function, why) = (self.reporter.function, error.chain());
+                    tracing::warn!(function, error = why, "a sweep continues without some records");
+                    sweep.failure.get_or_insert(error);
                 }
-                Ok(Some(taken)) => {
-                    swept.entries += taken.entries;
-                    passed.extend(taken.failed);
-                    passed.extend(taken.idle);
-                    if let Some(error) = taken.error {
-                        let (function, why) = (self.reporter.function, error.chain());
-                        tracing::warn!(function, error = why, "a sweep continues without some records");
-                        failure.get_or_insert(error);
-                    }
-                    if taken.is_unsettled {
-                        break;
-                    }
-                }
-                Err(error) => {
-                    failure.get_or_insert(error);
-                    break;
-                }
+                sweep.has_ended = taken.is_unsettled;
+            }
+            Err(error) => {
+                sweep.failure.get_or_insert(error);
+                sweep.has_ended = true;
             }
         }
-        (swept, failure)
     }
 
-    /// Performs one batch of due entries, the oldest first. Returns `None` if nothing is due.
+    /// Performs one batch of entries that were due at `began`, the oldest first. Returns `None` if none is left.
     async fn sweep_some(
         &self,
         store: &dyn SweepOutbox,
         passed: &BTreeSet<Owner>,
+        began: Timestamp,
         deadline: Option<Timestamp>,
     ) -> Result<Option<DispatchOutcome>, StoreError> {
         self.reporter.measure(Metric::STORAGE_CALLS, 1);
-        let due = store.due(self.reporter.host.now(), self.policy.batch + passed.len()).await?;
+        let due = store.due(began, self.policy.batch + passed.len()).await?;
         let (mut owners, mut unreadable) = (Vec::new(), Vec::new());
         for found in due {
             match found {
@@ -353,8 +339,27 @@ pub struct SweepOutcome {
     pub to_the_end: bool,
 }
 
-/// Performs everything that is due, store by store, until nothing is left or the deadline has passed. An entry that
-/// fails is due again only later, so the sweep ends even if everything fails.
+/// The progress of a sweep in one store.
+struct StoreSweep<'a> {
+    store: &'a dyn SweepOutbox,
+    /// Records that could not be claimed remain due. An index that lags behind also lists records that another worker
+    /// has claimed. The sweep looks past them for other due records.
+    passed: BTreeSet<Owner>,
+    outcome: SweepOutcome,
+    failure: Option<StoreError>,
+    has_ended: bool,
+}
+
+impl<'a> StoreSweep<'a> {
+    fn new(store: &'a dyn SweepOutbox) -> Self {
+        let outcome = SweepOutcome::default();
+        Self { store, passed: BTreeSet::new(), outcome, failure: None, has_ended: false }
+    }
+}
+
+/// Performs everything that was due when the sweep began, until nothing is left or the deadline has passed. An entry
+/// that fails or is stored during the sweep is left to the next one, so the sweep ends even if everything fails. The
+/// stores take turns, so that a slow queue in the entries of one does not stop those of the others.
 ///
 /// # Errors
 /// Returns an error if a store is unavailable. The other stores are swept nevertheless. The next sweep finds every
@@ -364,17 +369,25 @@ pub async fn sweep(
     dispatcher: &Dispatcher,
     deadline: Option<Timestamp>,
 ) -> Result<SweepOutcome, StoreError> {
-    let (mut all, mut failure) = (SweepOutcome { entries: 0, to_the_end: true }, None);
-    let now = dispatcher.reporter.host.now();
+    let host = &dispatcher.reporter.host;
+    let began = host.now();
     // A deadline that is shorter than a call admits one batch nevertheless.
     let last_start = deadline.map(|deadline| match dispatcher.policy.last_call(deadline) {
-        last if now < last => last,
+        last if began < last => last,
         _ => deadline,
     });
-    for store in stores {
-        let (swept, failed) = dispatcher.sweep(store.as_ref(), deadline, last_start).await;
-        all.entries += swept.entries;
-        all.to_the_end &= swept.to_the_end;
+    let mut sweeps: Vec<_> = stores.iter().map(|store| StoreSweep::new(store.as_ref())).collect();
+    while !host.is_past(last_start) && sweeps.iter().any(|sweep| !sweep.has_ended) {
+        for sweep in sweeps.iter_mut().filter(|sweep| !sweep.has_ended) {
+            if !host.is_past(last_start) {
+                dispatcher.sweep_next(sweep, began, deadline).await;
+            }
+        }
+    }
+    let (mut all, mut failure) = (SweepOutcome { entries: 0, to_the_end: true }, None);
+    for StoreSweep { outcome, failure: failed, .. } in sweeps {
+        all.entries += outcome.entries;
+        all.to_the_end &= outcome.to_the_end;
         failure = failure.or(failed);
     }
     failure.map_or(Ok(all), Err)
