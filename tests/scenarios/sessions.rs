@@ -7,10 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use dedup::{Admission, Claim, ClaimCondition, Tokens};
 use embedded::{Call, Phase};
-use imports::messages::SearchImportEnded;
+use imports::messages::{SearchImportEnded, SearchWithdrawn};
 use imports::ports::Quota;
 use imports::queues::{CONTROL, SAGA};
-use imports::{FileId, ImportEvent, Job, JobFile, JobState, ProjectId, SearchId, ids};
+use imports::{FileId, ImportEvent, Job, JobFile, JobState, Manifest, ProjectId, SearchEvent, SearchId, ids};
 use messages::{AttemptId, Consumer, Host, PartitionKey, ReceiveMessages, StoreError};
 use outbox::session::{CommitError, Options};
 use outbox::{DispatchOutbox, Key, ObserveSessions, SessionOutcome, SettledSession, View, WriteViews};
@@ -433,6 +433,29 @@ async fn slow_commit_is_retried_in_another_session() {
         world.run().await;
         assert_eq!(world.job(announced.search_id).await.state, JobState::Completed, "{key:?}");
     }
+}
+
+/// The item of a partition that never ends would fill with them.
+#[tokio::test]
+async fn tokens_of_refused_sessions_are_revoked() {
+    let world = World::new();
+    let entry = world.backend.ports.engine.entry_point("http").unwrap();
+    let (partition, key) = (SearchId::from_uuid(Uuid::from_u128(7)), Key::new("counter", "all"));
+    let manifest = Manifest { name: "s".to_owned(), files: Vec::new(), repairs: None };
+    let withdrawal = SearchEvent::SearchWithdrawn(SearchWithdrawn { project_id: project(), manifest });
+    let session = async || {
+        let mut session = entry.session(partition);
+        session.read(key.clone()).await.unwrap();
+        session.write(key.clone(), json!(1));
+        session.send(&withdrawal).unwrap();
+        session
+    };
+    let (mut first, mut second) = (session().await, session().await);
+    first.commit().await.unwrap();
+    for _ in 0..2 {
+        assert!(matches!(second.commit().await, Err(CommitError::Changed)));
+    }
+    assert_eq!(tokens(&world, partition).await, 1, "the token of the first session");
 }
 
 /// The session's record and the search's document expire. The record of the first request stays.

@@ -45,7 +45,8 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     expired_item_continues_from_document_fence(ports).await?;
     granting_again_changes_nothing(ports).await?;
     repeated_begin_restores_no_token(ports).await?;
-    token_is_granted_until_its_release(ports).await
+    token_is_granted_until_its_release(ports).await?;
+    revoked_token_admits_nothing(ports).await
 }
 
 const LEASE: i64 = 30;
@@ -426,5 +427,24 @@ pub async fn token_is_granted_until_its_release(ports: &Ports<'_>) -> CheckResul
     assert!(!is_granted(&partition, 3).await?);
     let expired = Partition::granted(ports).await?;
     assert!(!is_granted(&expired, ITEM_LIFETIME.as_secs()).await?);
+    Ok(())
+}
+
+/// The other tokens stay, and a holder keeps its lease. An unknown partition does not begin.
+pub async fn revoked_token_admits_nothing(ports: &Ports<'_>) -> CheckResult {
+    let unknown = Partition::unknown(ports);
+    ports.grant.revoke(unknown.id, std::slice::from_ref(&unknown.token), unknown.now).await?;
+    assert!(is_duplicate(&unknown.claim(0, ClaimCondition::ItemExists).await?));
+    let partition = Partition::granted(ports).await?;
+    let other = [Token::minted_at_entry(partition.id, ports.host.fresh_id())];
+    ports.grant.grant(partition.id, &other, partition.now).await?;
+    let (attempt, admitted) = partition.admitted(0).await?;
+    for _ in 0..2 {
+        ports.grant.revoke(partition.id, &other, sample::later(partition.now, 1)).await?;
+    }
+    let is_granted = async |token| ports.check.is_granted(partition.id, token, partition.now).await;
+    assert!(is_granted(&partition.token).await?);
+    assert!(!is_granted(&other[0]).await?);
+    assert!(ports.claim.release(&partition.giving_back(attempt, admitted.fence, 2)).await?);
     Ok(())
 }

@@ -50,6 +50,8 @@ calls! {
     LEDGER_RELEASE = "ledger.release" (late, once, of_attempt),
     /// Granting tokens to a partition.
     LEDGER_GRANT = "ledger.grant" (late, once, rare),
+    /// Revoking tokens of a partition.
+    LEDGER_REVOKE = "ledger.revoke" (late, rare),
     /// Looking up whether a token is granted.
     LEDGER_CHECK = "ledger.check" (rare),
     /// Reading saga documents.

@@ -252,6 +252,17 @@ pub trait GrantTokens: Send + Sync {
         tokens: &[Token],
         now: Timestamp,
     ) -> Result<bool, StoreError>;
+
+    /// Removes tokens of messages that will never be sent. Idempotent; an absent partition or token is no error.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable; the call may be repeated.
+    async fn revoke(
+        &self,
+        partition: PartitionKey,
+        tokens: &[Token],
+        now: Timestamp,
+    ) -> Result<(), StoreError>;
 }
 
 /// Checks a token without claiming its partition, for stateless handlers that reply to commands.
@@ -302,6 +313,13 @@ impl Item {
         let mut item = stored.filter(|item| item.expires_at > now).unwrap_or_else(|| Self::new(now));
         item.grant(tokens, now);
         item
+    }
+
+    /// Returns the item without these tokens. An expired item counts as absent.
+    pub fn without_tokens(stored: Option<Self>, tokens: &[Token], now: Timestamp) -> Option<Self> {
+        let mut item = stored.filter(|item| item.expires_at > now)?;
+        item.tokens.retain(|token| !tokens.contains(token));
+        Some(item)
     }
 
     /// An entry point does not know what the document waits for, so it never shortens the lifetime.
@@ -406,6 +424,10 @@ impl GrantTokens for NoLedger {
 
     async fn begin(&self, _: PartitionKey, _: &[Token], _: Timestamp) -> Result<bool, StoreError> {
         Ok(true)
+    }
+
+    async fn revoke(&self, _: PartitionKey, _: &[Token], _: Timestamp) -> Result<(), StoreError> {
+        Ok(())
     }
 }
 

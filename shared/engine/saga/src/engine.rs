@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::failures::Failures;
 use crate::history::KeepHistory;
-use crate::instance::{self, Instance, SAGA, by_partition, grant_all};
+use crate::instance::{self, Instance, SAGA, by_partition, grant_all, revoke_all};
 use crate::operator::Operator;
 use crate::ports::{self, Partitions, Stores};
 use crate::runner::run;
@@ -301,7 +301,7 @@ impl EntryPoint {
     pub fn session_with(&self, partition: PartitionKey, options: &Options) -> OpenSession<'_> {
         let id = SessionId::from_uuid(self.sessions.dispatcher.reporter.host.fresh_id());
         let session = Session::open(&self.sessions, self.system, id, partition, options);
-        OpenSession { entry: self, partition, session, granted: Vec::new() }
+        OpenSession { entry: self, partition, session, tokens: Vec::new(), is_granted: false }
     }
 
     /// Returns a token with its own name, for a caller that grants it together with others in one call and sends its
@@ -321,7 +321,9 @@ pub struct OpenSession<'a> {
     entry: &'a EntryPoint,
     partition: PartitionKey,
     session: Session<'a>,
-    granted: Vec<(PartitionKey, Token)>,
+    /// The tokens of its messages.
+    tokens: Vec<(PartitionKey, Token)>,
+    is_granted: bool,
 }
 
 impl OpenSession<'_> {
@@ -333,7 +335,7 @@ impl OpenSession<'_> {
     pub fn send<P: Payload>(&mut self, payload: &P) -> Result<(), StageError> {
         let id = self.session.next_id();
         let token = (P::QUEUE == SAGA).then(|| entry_token(self.partition, id));
-        self.granted.extend(token.clone().map(|token| (self.partition, token)));
+        self.tokens.extend(token.clone().map(|token| (self.partition, token)));
         self.stage(id, self.partition, payload, token)
     }
 
@@ -344,7 +346,7 @@ impl OpenSession<'_> {
     pub fn notify<S: Saga>(&mut self, to: &Instance<S>, event: &S::Event) -> Result<(), StageError> {
         let (id, partition) = (self.session.next_id(), to.partition());
         let token = entry_token(partition, id);
-        self.granted.push((partition, token.clone()));
+        self.tokens.push((partition, token.clone()));
         self.stage(id, partition, event, Some(token))
     }
 
@@ -356,7 +358,7 @@ impl OpenSession<'_> {
     pub(crate) fn send_body(&mut self, queue: Queue, body: Body) -> Result<Message, StageError> {
         let id = self.session.next_id();
         let token = entry_token(self.partition, id);
-        self.granted.push((self.partition, token.clone()));
+        self.tokens.push((self.partition, token.clone()));
         let message = self.message(id, self.partition, body, Some(token));
         self.session.stage(message.clone(), queue)?;
         Ok(message)
@@ -410,10 +412,11 @@ impl OpenSession<'_> {
     /// the messages.
     ///
     /// # Errors
-    /// Returns the errors of [`Session::commit`]. Unused tokens are removed with the partition's item.
+    /// Returns the errors of [`Session::commit`].
     pub async fn commit(&mut self) -> Result<Vec<Message>, CommitError> {
         self.grant().await?;
-        self.session.commit().await
+        let committed = self.session.commit().await;
+        self.settle_tokens(committed).await
     }
 
     /// Works like [`OpenSession::commit`], with the work of the application in the same transaction; see
@@ -423,22 +426,42 @@ impl OpenSession<'_> {
     /// Returns the errors of [`Session::commit_with`].
     pub async fn commit_with(&mut self, sessions: &dyn CommitSession) -> Result<Vec<Message>, CommitError> {
         self.grant().await?;
-        self.session.commit_with(sessions).await
+        let committed = self.session.commit_with(sessions).await;
+        self.settle_tokens(committed).await
     }
 
     /// Grants the tokens before the messages that carry them are sent, because a message may be received immediately. A
     /// repeated commit does not grant them again: they may have been used in the meantime.
     async fn grant(&mut self) -> Result<(), CommitError> {
         self.session.check_unchanged()?;
-        if self.granted.is_empty() {
+        if self.is_granted || self.tokens.is_empty() {
             return Ok(());
         }
         let now = self.entry.sessions.dispatcher.reporter.host.now();
         // If this fails, all tokens are granted again. No message is sent yet, so none of them can be used.
-        grant_all(self.entry.tokens.as_ref(), &by_partition(&self.granted), now)
+        grant_all(self.entry.tokens.as_ref(), &by_partition(&self.tokens), now)
             .await
             .map_err(CommitError::Tokens)?;
-        self.granted.clear();
+        self.is_granted = true;
         Ok(())
+    }
+
+    /// Revokes the tokens of a session that was refused for good. Its messages are never sent, so the tokens would fill
+    /// the items of partitions that do not end. The application's own work may accept a repeated commit, so the tokens
+    /// of a session that it refuses remain.
+    async fn settle_tokens(
+        &mut self,
+        committed: Result<Vec<Message>, CommitError>,
+    ) -> Result<Vec<Message>, CommitError> {
+        if self.is_granted && committed.as_ref().is_err_and(CommitError::is_refused) {
+            self.is_granted = false;
+            let reporter = &self.entry.sessions.dispatcher.reporter;
+            let (tokens, now) = (by_partition(&self.tokens), reporter.host.now());
+            if let Err(error) = revoke_all(self.entry.tokens.as_ref(), &tokens, now).await {
+                let (function, correlation_id, error) = (reporter.function, self.partition, error.chain());
+                tracing::warn!(function, %correlation_id, error, "tokens of a refused session remain");
+            }
+        }
+        committed
     }
 }

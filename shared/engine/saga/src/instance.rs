@@ -123,6 +123,16 @@ pub(crate) async fn grant_all(
     try_join_all(grants).await.map(drop)
 }
 
+/// Revokes tokens, with one call for each partition.
+pub(crate) async fn revoke_all(
+    ledger: &dyn GrantTokens,
+    tokens: &BTreeMap<PartitionKey, Vec<Token>>,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let revocations = tokens.iter().map(|(partition, tokens)| ledger.revoke(*partition, tokens, now));
+    try_join_all(revocations).await.map(drop)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

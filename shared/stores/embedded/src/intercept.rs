@@ -68,6 +68,8 @@ pub enum Call {
     LedgerGrant,
     /// [`dedup::GrantTokens::begin`].
     LedgerBegin,
+    /// [`dedup::GrantTokens::revoke`].
+    LedgerRevoke,
     /// [`dedup::CheckTokens::is_granted`].
     LedgerCheck,
     /// [`dedup::ProcessedMessages::is_remembered`].

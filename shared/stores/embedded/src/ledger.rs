@@ -74,6 +74,21 @@ impl GrantTokens for Store {
         };
         self.change(Call::LedgerBegin, doing, work).await
     }
+
+    async fn revoke(
+        &self,
+        partition: PartitionKey,
+        tokens: &[Token],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let tokens = tokens.to_vec();
+        let doing = format!("revoking tokens of partition {partition}");
+        let work = move |db: &Connection| match Item::without_tokens(load(db, partition)?, &tokens, now) {
+            Some(item) => save(db, partition, &item),
+            None => Ok(()),
+        };
+        self.change(Call::LedgerRevoke, doing, work).await
+    }
 }
 
 #[async_trait]

@@ -231,6 +231,15 @@ impl GrantTokens for MintsAnew {
         }
         self.inner.begin(partition, tokens, now).await
     }
+
+    async fn revoke(
+        &self,
+        partition: PartitionKey,
+        tokens: &[Token],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.inner.revoke(partition, tokens, now).await
+    }
 }
 
 /// Refuses each further session that records the first request of a key.

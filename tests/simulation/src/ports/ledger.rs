@@ -69,6 +69,22 @@ impl GrantTokens for Port {
         };
         self.call(Call::LEDGER_GRANT, begin).await
     }
+
+    async fn revoke(
+        &self,
+        partition: PartitionKey,
+        tokens: &[Token],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let tokens = tokens.to_vec();
+        let revoke = move |world: &mut World| {
+            if let Some(item) = Item::without_tokens(world.item(partition), &tokens, now) {
+                world.keep(partition, item);
+            }
+            world.note(|| format!("ledger.revoke    {}: {} tokens", short(&partition), tokens.len()));
+        };
+        self.call(Call::LEDGER_REVOKE, revoke).await
+    }
 }
 
 #[async_trait]

@@ -108,6 +108,15 @@ impl GrantTokens for TimedPort<dyn GrantTokens> {
     ) -> Result<bool, StoreError> {
         self.hops.time("begin", self.port.begin(partition, tokens, now)).await
     }
+
+    async fn revoke(
+        &self,
+        partition: PartitionKey,
+        tokens: &[Token],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.hops.time("revoke", self.port.revoke(partition, tokens, now)).await
+    }
 }
 
 #[async_trait]

@@ -193,6 +193,13 @@ pub(crate) fn grant_within(partition: PartitionKey, tokens: &[Token], now: Times
         .granting(now)
 }
 
+/// Returns the removal of tokens from an item that has not expired.
+pub(crate) fn revoke(partition: PartitionKey, tokens: &[Token], now: Timestamp) -> Update {
+    Update::new(partition, &["DELETE #tokens :removed".to_owned()], ALIVE)
+        .value(":removed", set(tokens))
+        .value(":second", item::seconds(now))
+}
+
 /// Returns a grant that creates an item or replaces an expired one.
 pub(crate) fn grant_afresh(partition: PartitionKey, tokens: &[Token], now: Timestamp) -> Update {
     let update = vec![

@@ -175,6 +175,19 @@ impl GrantTokens for Ledger {
             Outcome::Refused(stored) => Ok(Item::create_if_absent(stored, tokens, now).0),
         }
     }
+
+    async fn revoke(
+        &self,
+        partition: PartitionKey,
+        tokens: &[Token],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        if tokens.is_empty() {
+            return Ok(());
+        }
+        let doing = format!("revoking tokens of partition {partition}");
+        self.update(expression::revoke(partition, tokens, now), &doing).await.map(drop)
+    }
 }
 
 #[async_trait]
