@@ -97,7 +97,7 @@ impl<S: Saga> Draft<'_, S> {
     }
 
     /// Adds the view. All views of one attempt have the same revision, so only the last one may stay, and views of
-    /// earlier revisions are outdated.
+    /// earlier revisions are outdated, also one that its store refuses.
     fn show(&mut self, id: MessageId, next: &S::State) -> Result<(), PlanError> {
         let Some(view) = self.saga.view(self.input.partition, next) else { return Ok(()) };
         if view.also_in.len() > MAX_FURTHER_LISTS {
@@ -105,7 +105,7 @@ impl<S: Saga> Draft<'_, S> {
         }
         self.add.retain(|entry| entry.kind != Kind::View);
         let outbox = self.input.document.map_or(&[][..], |document| &document.outbox);
-        let earlier = outbox.iter().filter(|entry| entry.kind == Kind::View && !entry.poisoned);
+        let earlier = outbox.iter().filter(|entry| entry.kind == Kind::View);
         self.cancel.extend(earlier.map(|entry| entry.id));
         self.add.push(Entry::view(id, view.at_revision(self.next_version()), self.input.now));
         Ok(())
@@ -291,10 +291,18 @@ mod tests {
         let [view] = views.as_slice() else { panic!("{views:?}") };
         let view = View::from_payload(&view.payload, |_| None).unwrap();
         assert!(view.revision == 1 && view.ended);
-        let stored = toy::stored(&group[..1]);
-        let earlier = stored.outbox.iter().find(|entry| entry.kind == Kind::View).unwrap().id;
-        let plan = decide(&Toy, &toy::input(Some(&stored)), &group[1..]).unwrap();
-        assert!(plan.persist.unwrap().cancel.contains(&earlier), "it is out of date");
+    }
+
+    #[test]
+    fn refused_view_is_replaced_by_the_next() {
+        let mut stored = toy::stored(&[toy::incoming(1, Event::Opened {})]);
+        for is_refused in [false, true] {
+            let view = stored.outbox.iter_mut().find(|entry| entry.kind == Kind::View).unwrap();
+            view.poisoned = is_refused;
+            let earlier = view.id;
+            let plan = decide(&Toy, &toy::input(Some(&stored)), &[toy::incoming(2, Event::Closed {})]);
+            assert!(plan.unwrap().persist.unwrap().cancel.contains(&earlier), "{is_refused}");
+        }
     }
 
     #[test]
