@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use messages::{Outgoing, Queue, QueueSpec, SendError, SendMessages, StoreError, naming};
 
 use crate::engine::Engine;
+use crate::runner::LAST_POSTPONED_DELIVERY;
 use crate::system::{Function, MissingSetting, Service, Source, System};
 
 /// All faults of the table of an application.
@@ -65,6 +66,11 @@ impl<P> System<P> {
         for name in repeated(names) {
             faults.push(format!("queue {name} is specified more than once"));
         }
+        // A dead letter does not name the queue that it comes from, and a retry returns it there.
+        let dead = self.queues.iter().filter_map(|spec| Some(spec.dead_letters.as_ref()?.name().to_owned()));
+        for name in repeated(dead) {
+            faults.push(format!("{name} is the dead-letter queue of several queues"));
+        }
         for QueueSpec { queue, dead_letters, receive_limit, events, batch_size, .. } in self.queues {
             let mut sources = self.functions.iter().filter_map(|function| function.source.queue());
             if *batch_size > 0 && !sources.any(|source| source == queue) {
@@ -82,8 +88,13 @@ impl<P> System<P> {
             if dead == queue {
                 faults.push(format!("queue {queue} is its own dead-letter queue"));
             }
-            if receive_limit.is_none() {
-                faults.push(format!("queue {queue} has a dead-letter queue and no receive limit"));
+            match receive_limit {
+                None => faults.push(format!("queue {queue} has a dead-letter queue and no receive limit")),
+                Some(limit) if *limit < LAST_POSTPONED_DELIVERY => faults.push(format!(
+                    "queue {queue} has a receive limit of {limit}, and the delays of retries are for \
+                     {LAST_POSTPONED_DELIVERY} or more"
+                )),
+                Some(_) => {}
             }
         }
     }
@@ -304,6 +315,23 @@ mod tests {
             faults.contains(&"orders is behind saga, which has no dead-letter queue".to_owned()),
             "{faults:?}"
         );
+    }
+
+    #[test]
+    fn unsuitable_dead_letters_are_a_fault() {
+        static QUEUES: [QueueSpec; 3] = [
+            QueueSpec::with_consumer(SAGA, DEAD, 5, 30, 10, 1),
+            QueueSpec::standard(WORK, DEAD),
+            QueueSpec::without_consumer(DEAD),
+        ];
+        static SYSTEM: System<()> = System { name: "orders", queues: &QUEUES, functions: &[] };
+        let faults = SYSTEM.check().unwrap_err().faults;
+        for fault in [
+            "saga-dead is the dead-letter queue of several queues",
+            "queue saga has a receive limit of 5, and the delays of retries are for 20 or more",
+        ] {
+            assert!(faults.contains(&fault.to_owned()), "{faults:?}");
+        }
     }
 
     /// Records the queues of sent messages.
