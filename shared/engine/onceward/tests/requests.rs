@@ -15,6 +15,9 @@ use serde::Serialize;
 #[derive(Serialize)]
 struct Book {
     seats: u64,
+    /// Since the second version of the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<Value>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -23,6 +26,12 @@ struct Overloaded;
 #[async_trait]
 impl IdempotentRequest for Book {
     type Error = Overloaded;
+
+    fn is_repeated(&self, stored: &Value, own: &Value) -> bool {
+        let mut upgraded = json!({ "note": null });
+        upgraded.as_object_mut().unwrap().extend(stored.as_object().unwrap().clone());
+        upgraded == *own || stored == own
+    }
 
     async fn perform(&self, session: &mut OpenSession<'_>) -> Result<Response, Overloaded> {
         if self.seats == 0 {
@@ -58,7 +67,8 @@ impl World {
 
     async fn book(&self, key: &str, seats: u64) -> Result<(u16, Value, bool), RequestError<Overloaded>> {
         let partition = PartitionKey::named("seats", "all");
-        let responded = self.entry.respond_once("ann", key, partition, &Book { seats }).await?;
+        let request = Book { seats, note: None };
+        let responded = self.entry.respond_once("ann", key, partition, &request).await?;
         Ok((responded.response.status, responded.response.body, responded.is_repeated))
     }
 }
@@ -76,8 +86,9 @@ async fn repeated_request_gets_the_stored_response() {
 #[tokio::test]
 async fn keys_of_different_clients_are_different() {
     let (world, partition) = (World::new(), PartitionKey::named("seats", "all"));
+    let request = Book { seats: 1, note: None };
     for (client, key) in [("ann", "bob"), ("an", "nbob"), ("", "annbob")] {
-        let responded = world.entry.respond_once(client, key, partition, &Book { seats: 1 }).await.unwrap();
+        let responded = world.entry.respond_once(client, key, partition, &request).await.unwrap();
         assert!(!responded.is_repeated, "{client}, {key}");
     }
 }
@@ -93,6 +104,17 @@ async fn failures_are_not_stored_bad_keys_refused() {
     for key in ["", &"x".repeat(256)] {
         assert!(matches!(world.book(key, 1).await, Err(RequestError::InvalidKey)));
     }
+}
+
+#[tokio::test]
+async fn request_of_an_earlier_version_is_recognised() {
+    let (world, partition) = (World::new(), PartitionKey::named("seats", "all"));
+    world.book("one", 4).await.unwrap();
+    let request = Book { seats: 4, note: Some(Value::Null) };
+    assert!(world.entry.respond_once("ann", "one", partition, &request).await.unwrap().is_repeated);
+    let other = Book { seats: 5, ..request };
+    let refused = world.entry.respond_once("ann", "one", partition, &other).await;
+    assert!(matches!(refused, Err(RequestError::KeyReused)));
 }
 
 #[tokio::test(flavor = "multi_thread")]

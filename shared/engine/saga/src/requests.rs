@@ -27,6 +27,12 @@ pub trait IdempotentRequest: Serialize + Send + Sync {
     /// The reason why the request failed. A failure is not stored, so the request may be repeated with the same key.
     type Error;
 
+    /// Returns `true` if the stored form of the first request with a key is this request, possibly as an earlier version
+    /// of the program stored it.
+    fn is_repeated(&self, stored: &Value, own: &Value) -> bool {
+        stored == own
+    }
+
     /// Performs the request in a session, and returns its response. Refusals that are final are responses too. The
     /// function is called again after a conflict, so it may only use the session.
     ///
@@ -124,7 +130,7 @@ impl EntryPoint {
         let mut session = self.session(partition);
         if let Some(found) = session.read(record.clone()).await? {
             let found: StoredResponse = serde_json::from_value(found.body).map_err(staged)?;
-            return match found.request == content {
+            return match request.is_repeated(&found.request, &content) {
                 true => Ok(RequestOutcome { response: found.response, is_repeated: true }),
                 false => Err(RequestError::KeyReused),
             };
