@@ -69,7 +69,8 @@ impl Engine {
             what: "where its commands are reported from",
         })?;
         let failures = self.failures(function, system)?;
-        Ok(self.reply(function, Reports { reports, failures, queue, source }))
+        let needs_token = !self.runner.admit_untokened;
+        Ok(self.reply(function, Reports { reports, failures, queue, source, needs_token }))
     }
 }
 
@@ -78,15 +79,18 @@ struct Reports<R> {
     failures: Failures,
     queue: Queue,
     source: Queue,
+    /// `true` if the saga refuses a report without a reply token.
+    needs_token: bool,
 }
 
 impl<R: ReportDeadLetters> Reports<R> {
     /// Returns `true` if the saga with these events may wait for a reply to the message. A request between sagas names
-    /// the queue of its sender. Other events of a saga carry a token of their own, and are not requests.
+    /// the queue of its sender. Other events of a saga carry a token of their own, and are not requests. A command that
+    /// was only sent has no reply token.
     fn is_awaited(&self, message: &Message) -> bool {
         match &message.reply_to {
             Some(address) => address.queue == R::Event::QUEUE,
-            None => message.token.is_none(),
+            None => message.token.is_none() && (message.reply_token.is_some() || !self.needs_token),
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use messages::{Backoff, Body, Disposition, Message, Queue, ReceiveMessages, Verdict, send_one};
 use orders::shop::{OrderError, partition};
-use orders::{NEWS, News, OrderEvent, SYSTEM, Step, TIME_TO_PAY, WAREHOUSE, WAREHOUSE_DEAD};
+use orders::{Command, NEWS, News, OrderEvent, SYSTEM, Step, TIME_TO_PAY, WAREHOUSE, WAREHOUSE_DEAD};
 use saga::SAGA;
 use saga::failures::{FailureStatus, Selection};
 use serde_json::json;
@@ -190,6 +190,26 @@ async fn dead_lettered_command_is_reported_to_its_saga() -> TestResult {
     let failures = world.engine.failures("test", &SYSTEM)?;
     let closed = failures.store.select(&Selection::of(FailureStatus::Closed), None, 10).await?;
     assert_eq!(closed.len(), 1, "{closed:?}");
+    Ok(())
+}
+
+/// The saga could not accept the report.
+#[tokio::test]
+async fn dead_letter_without_request_stays_open() -> TestResult {
+    let world = World::with_stock(1).await;
+    let entry = world.engine.entry_point("http")?;
+    let mut session = entry.session(partition("4711"));
+    session.send(&Command::Ship { number: "4711".to_owned() })?;
+    session.commit().await?;
+    let commands = world.take(&WAREHOUSE).await;
+    let reason = "the warehouse is closed".to_owned();
+    world.store.answer(&WAREHOUSE, &commands[0].receipt, &Disposition::DeadLetter { reason }).await?;
+    let dead = world.take(&WAREHOUSE_DEAD).await;
+    world.deliver(&WAREHOUSE_DEAD, &dead).await;
+    assert_eq!(world.take(&SAGA).await, []);
+    let failures = world.engine.failures("test", &SYSTEM)?;
+    let open = failures.store.select(&Selection::of(FailureStatus::Open), None, 10).await?;
+    assert_eq!(open.len(), 1, "{open:?}");
     Ok(())
 }
 
