@@ -26,7 +26,8 @@ pub struct View {
     pub revision: u64,
     /// `true` if the view will not change any more.
     pub ended: bool,
-    /// The list that the view belongs to, such as that of a customer. The list's readers are notified of changes.
+    /// The list that the view belongs to, such as that of a customer. The list's readers are notified of changes. It must
+    /// stay the same: readers of an earlier list are not notified that the view has left it.
     pub list: Uuid,
     /// Further lists that contain the view, such as those of the ordered products, at most [`MAX_FURTHER_LISTS`]. They
     /// are read in pages, and their readers are not notified. DynamoDB stores a copy for each of them, and limits all
