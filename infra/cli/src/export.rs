@@ -1,8 +1,7 @@
 //! Exporting the studies of a search, or of all searches of a project, for other programs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,11 +14,12 @@ use service::selection::StudySelection;
 use service::{ProjectAccess, SearchService};
 use writers::{FileLimits, Format, Source, Writer};
 
+use crate::args;
 use crate::damaged::DamagedStudies;
+use crate::files::{self, IncompleteFile};
 use crate::find::{self, Pages};
 use crate::humanize::counted;
 use crate::workspace::{self, Workspace};
-use crate::{args, files};
 
 /// The maximum length of a file name that is derived from a source, in characters.
 const MAX_NAME: usize = 80;
@@ -221,10 +221,10 @@ fn name(source: &Source) -> String {
     if name.is_empty() { "unknown-source".to_owned() } else { name }
 }
 
-/// A new file that is being written. Dropping it before it is finished deletes the file.
+/// A new file that is being written.
 struct Output {
     writer: Writer,
-    file: Option<BufWriter<fs::File>>,
+    file: IncompleteFile,
     path: PathBuf,
     studies: u64,
     bytes: u64,
@@ -232,7 +232,7 @@ struct Output {
 
 impl Output {
     fn create(path: PathBuf, format: Format) -> anyhow::Result<Self> {
-        let file = Some(BufWriter::new(files::create(&path)?));
+        let file = IncompleteFile::create(&path)?;
         Ok(Self { writer: Writer::new(format), file, path, studies: 0, bytes: 0 })
     }
 
@@ -243,27 +243,15 @@ impl Output {
 
     fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         self.bytes += bytes.len() as u64;
-        let done = self.file.as_mut().map_or(Ok(()), |file| file.write_all(bytes));
-        done.with_context(|| format!("writing to {} failed", self.path.display()))
+        self.file.write_all(bytes).with_context(|| format!("writing to {} failed", self.path.display()))
     }
 
     fn finish(mut self) -> anyhow::Result<OutputFile> {
         let mut end = Vec::new();
         std::mem::replace(&mut self.writer, Writer::new(Format::Jsonl)).finish(&mut end)?;
         self.write(&end)?;
-        let done = self.file.as_mut().map_or(Ok(()), BufWriter::flush);
-        done.with_context(|| format!("writing to {} failed", self.path.display()))?;
-        self.file = None;
-        Ok(OutputFile { out: self.path.clone(), studies: self.studies, bytes: self.bytes })
-    }
-}
-
-impl Drop for Output {
-    fn drop(&mut self) {
-        if self.file.take().is_some() {
-            // The caller reports the error. An incomplete file could be mistaken for a complete one.
-            let _ = fs::remove_file(&self.path);
-        }
+        self.file.finish()?;
+        Ok(OutputFile { out: self.path, studies: self.studies, bytes: self.bytes })
     }
 }
 

@@ -97,6 +97,7 @@ async fn main() -> ExitCode {
             return ExitCode::from(MISUSED);
         }
     };
+    let incomplete = || "the incomplete file is deleted; repeat the command".to_owned();
     let done = match args.command {
         Command::Import(args) => import::run(args).await,
         Command::Resume(args) => resume::run(&args).await,
@@ -120,8 +121,8 @@ async fn main() -> ExitCode {
         Command::Duplicates(args) => duplicates::run(&args).await,
         Command::Decide(args) => duplicates::decide(&args).await,
         Command::Prisma(args) => sources::prisma(&args).await,
-        Command::Export(args) => export::run(&args).await,
-        Command::Quarantine(args) => quarantine::run(&args).await,
+        Command::Export(args) => interrupt::unless_interrupted(export::run(&args), incomplete).await,
+        Command::Quarantine(args) => interrupt::unless_interrupted(quarantine::run(&args), incomplete).await,
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::man(&args),
     };

@@ -1,7 +1,6 @@
 //! Exporting unreadable records to files that can be corrected and imported.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::Write;
 use std::num::NonZeroU64;
 use std::ops::Range;
@@ -13,8 +12,9 @@ use local::output;
 use references::{Limits, RecordExtractor};
 use serde::Serialize;
 
+use crate::files::IncompleteFile;
 use crate::workspace::{self, Workspace};
-use crate::{args, files, find, humanize};
+use crate::{args, find, humanize};
 
 /// The number of records requested at a time.
 const PAGE: usize = 1_000;
@@ -188,16 +188,13 @@ impl UnreadableRecords {
     }
 }
 
-/// Writes a new file, and deletes it if it cannot be completed.
+/// Writes a new file.
 async fn export(ports: &Ports, unread: &UnreadableRecords, out: &Path) -> anyhow::Result<()> {
     let name = &unread.name;
-    let mut file = files::create(out)?;
+    let mut file = IncompleteFile::create(out)?;
     let copied = copy(ports, unread, &mut file).await;
-    if copied.is_err() {
-        // The error is reported below. An incomplete file could be mistaken for a complete one.
-        let _ = fs::remove_file(out);
-    }
-    copied.with_context(|| format!("writing the records of {name} to {} failed", out.display()))
+    copied.with_context(|| format!("writing the records of {name} to {} failed", out.display()))?;
+    file.finish()
 }
 
 async fn copy(ports: &Ports, unread: &UnreadableRecords, out: &mut impl Write) -> anyhow::Result<()> {
@@ -218,5 +215,5 @@ async fn copy(ports: &Ports, unread: &UnreadableRecords, out: &mut impl Write) -
         out.write_all(&cutting.push(&bytes)?)?;
     }
     out.write_all(&cutting.finish()?)?;
-    Ok(out.flush()?)
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! Ctrl-C during an import.
+//! Ctrl-C during an import or an export.
 
 use std::process::{Child, Command};
 
@@ -43,6 +43,25 @@ fn interrupted_import_prints_the_resuming_command() {
     let again = Command::new("sh").args(["-c", command]).output().unwrap();
     let shown = String::from_utf8(again.stdout).unwrap();
     assert!(shown.starts_with("nothing was interrupted in "), "{shown}");
+    interrupted_export_leaves_no_file(&program, &place);
+}
+
+fn interrupted_export_leaves_no_file(program: &Program, place: &[&str]) {
+    let folder = program.folder().join("exports");
+    std::fs::create_dir(&folder).unwrap();
+    let out = folder.join("all.ris");
+    let command = ["export", "--format", "ris", "--out", out.to_str().unwrap()];
+    let mut export = program.start(&[&command, place].concat());
+    let files = || std::fs::read_dir(&folder).unwrap().count();
+    while files() == 0 && export.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    assert!(!out.exists(), "the file is complete before the signal");
+    assert!(Command::new("kill").args(["-INT", &export.id().to_string()]).status().unwrap().success());
+    let ended = export.wait_with_output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!((ended.status.code(), files()), (Some(130), 0), "{said}");
+    assert!(said.contains("interrupted; the incomplete file is deleted"), "{said}");
 }
 
 #[test]
