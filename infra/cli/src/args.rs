@@ -10,6 +10,8 @@ use jiff::SignedDuration;
 use jiff::civil::Date;
 use service::sources;
 
+use crate::record_numbers::RecordNumbers;
+
 /// Imports reference files of systematic reviews and stores each study exactly once.
 ///
 /// An import is one upload of one or more files, which the commands and the API call a search. Imports belong to a
@@ -421,6 +423,10 @@ pub(crate) struct Repair {
         action = clap::ArgAction::Append
     )]
     pub(crate) correct: Vec<String>,
+    /// Records that NEW of a single --correct contains, as printed by `quarantine` [default: all records of FILE that
+    /// were not imported, if none of them is corrected yet]
+    #[arg(long, value_name = "NUMBERS", requires = "correct")]
+    pub(crate) records: Option<RecordNumbers>,
     /// Name of the import that performs the repair [default: name of the repaired import]
     #[arg(long, value_name = "NAME")]
     pub(crate) search_name: Option<String>,

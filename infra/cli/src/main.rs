@@ -50,6 +50,7 @@ mod migrate;
 mod outbox;
 mod page;
 mod quarantine;
+mod record_numbers;
 mod repair;
 mod report;
 mod resume;

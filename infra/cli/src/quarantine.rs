@@ -11,8 +11,10 @@ use imports::{FileId, Job, Outcome, ParsedFile, Part, PartBytes, Ports};
 use local::output;
 use references::{Limits, RecordExtractor};
 use serde::Serialize;
+use service::{SearchRepairs, SearchService};
 
 use crate::files::IncompleteFile;
+use crate::record_numbers::RecordNumbers;
 use crate::workspace::{self, Workspace};
 use crate::{args, find, humanize};
 
@@ -28,7 +30,10 @@ struct UnreadableRecords {
     file: ParsedFile,
     /// The part that contains the records, if the file is an archive or a workbook.
     part: Option<Part>,
-    records: Vec<Range<u64>>,
+    /// The positions of the records that no repair corrects, by their numbers.
+    records: BTreeMap<u64, Range<u64>>,
+    /// The number of records that are omitted because a repair corrects them.
+    corrected: u64,
 }
 
 /// A written file, in JSON output.
@@ -39,6 +44,10 @@ struct OutputFile {
     /// The number of further unreadable records, which are not stored because there are too many.
     #[serde(skip_serializing_if = "Option::is_none")]
     more: Option<NonZeroU64>,
+    /// The `--records` of the repair that imports these records, if other records are omitted because a repair corrects
+    /// them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    numbers: Option<String>,
     out: PathBuf,
 }
 
@@ -48,31 +57,41 @@ pub(crate) async fn run(args: &args::Quarantine) -> anyhow::Result<bool> {
     let workspace = Workspace::open_read_only(workspace::settings(&args.output.location)?).await?;
     let job =
         find::search(&workspace, workspace.project(&args.search.project).await?, &args.search.search).await?;
-    let (mut written, found) = (Vec::new(), unreadable(workspace.ports(), &job).await?);
+    let repairs = SearchService::over(workspace.ports(), &functions::SYSTEM)?.repairs(&job).await?;
+    let (mut written, mut found) = (Vec::new(), unreadable(workspace.ports(), &job, &repairs).await?);
     let mut stored = BTreeMap::new();
-    found
-        .iter()
-        .for_each(|unread| *stored.entry(unread.file.file_id).or_insert(0) += unread.records.len() as u64);
+    for UnreadableRecords { file, records, corrected, .. } in &found {
+        *stored.entry(file.file_id).or_insert(0) += records.len() as u64 + corrected;
+    }
+    found.retain(|unread| !unread.records.is_empty());
     for (unread, out) in choose(found, args)? {
         export(workspace.ports(), &unread, &out).await?;
         let records = unread.records.len();
         let all = stored.get(&unread.file.file_id).copied().unwrap_or_default();
         let more = count_unreadable(&job, unread.file.file_id).saturating_sub(all);
         let more = NonZeroU64::new(more);
-        written.push(OutputFile { name: unread.name, records, more, out });
+        let numbers = unread.records.into_keys().collect();
+        let numbers = (unread.corrected > 0).then(|| RecordNumbers(numbers).to_string());
+        written.push(OutputFile { name: unread.name, records, more, numbers, out });
     }
     if args.output.json {
         output::json(&written)?;
     } else if written.is_empty() {
         output::line("all records are imported; nothing was written")?;
     }
-    for OutputFile { name, records, more, out } in written.iter().filter(|_| !args.output.json) {
+    for OutputFile { name, records, more, numbers, out } in written.iter().filter(|_| !args.output.json) {
         let more = match more {
             None => String::new(),
             Some(more) => format!(" ({more} more could not be read and are not stored)"),
         };
+        let others = match numbers {
+            None => String::new(),
+            Some(numbers) => {
+                format!("; the others are corrected, so `repair` needs the option `--records {numbers}`")
+            }
+        };
         let records = humanize::records(*records as u64);
-        output::line(&format!("{records} of {name} written to {}{more}", out.display()))?;
+        output::line(&format!("{records} of {name} written to {}{more}{others}", out.display()))?;
     }
     Ok(true)
 }
@@ -86,27 +105,38 @@ fn count_unreadable(job: &Job, file: FileId) -> u64 {
     }
 }
 
-async fn unreadable(ports: &Ports, job: &Job) -> anyhow::Result<Vec<UnreadableRecords>> {
+async fn unreadable(
+    ports: &Ports,
+    job: &Job,
+    repairs: &SearchRepairs,
+) -> anyhow::Result<Vec<UnreadableRecords>> {
     let studies = &ports.study_stores()?.read_studies;
     let (search, mut found) = (job.search_id, Vec::new());
     for file in studies.parsed(search).await? {
-        let (mut records, mut after) = (BTreeMap::<_, (Option<Part>, Vec<Range<u64>>)>::new(), 0);
+        let index = job.files.iter().position(|known| known.file_id == file.file_id);
+        let number = index.map_or(0, |index| index + 1);
+        let (mut parts, mut after) = (BTreeMap::new(), 0);
         loop {
             let page = studies.quarantined(search, file.file_id, after, PAGE).await?;
             let Some(last) = page.last() else { break };
             after = last.record.number;
-            for quarantined in page {
-                let part = Part::of(&file.parts, quarantined.record.number).cloned();
-                let found = records.entry(part.as_ref().map(|part| part.index)).or_insert((part, Vec::new()));
-                found.1.push(quarantined.record.bytes);
+            for record in page.into_iter().map(|quarantined| quarantined.record) {
+                let part = Part::of(&file.parts, record.number);
+                let unread = parts.entry(part.map(|part| part.index)).or_insert_with(|| UnreadableRecords {
+                    name: name_of(job, file.file_id, part),
+                    number,
+                    file: file.clone(),
+                    part: part.cloned(),
+                    records: BTreeMap::new(),
+                    corrected: 0,
+                });
+                match repairs.corrected_by(search, file.file_id, record.number) {
+                    None => drop(unread.records.insert(record.number, record.bytes)),
+                    Some(_) => unread.corrected += 1,
+                }
             }
         }
-        for (part, records) in records.into_values() {
-            let index = job.files.iter().position(|known| known.file_id == file.file_id);
-            let name = name_of(job, file.file_id, part.as_ref());
-            let (number, file) = (index.map_or(0, |index| index + 1), file.clone());
-            found.push(UnreadableRecords { name, number, file, part, records });
-        }
+        found.extend(parts.into_values());
     }
     found.sort_by_key(|unread| unread.number);
     Ok(found)
@@ -210,7 +240,7 @@ async fn copy(ports: &Ports, unread: &UnreadableRecords, out: &mut impl Write) -
     let mut stream = stream.context("the uploaded file is gone")?;
     // The file was within the limits when it was imported, and they may have been lowered since.
     let limits = Limits { max_file_bytes: u64::MAX, max_records: u64::MAX, ..Limits::default() };
-    let mut cutting = RecordExtractor::new(limits, unread.records.iter().cloned());
+    let mut cutting = RecordExtractor::new(limits, unread.records.values().cloned());
     while let Some(bytes) = stream.next().await? {
         out.write_all(&cutting.push(&bytes)?)?;
     }

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, bail};
-use imports::{FileId, Job, Part};
+use anyhow::{Context, anyhow, bail};
+use imports::{FileId, Job, Part, SearchId};
 use local::output;
 use messages::escape::escape_for_terminal;
 use service::{FileRepair, NewFile, NewRepair, ProjectAccess, Refusal, Repair, SearchService};
 
 use crate::disk::DiskFull;
+use crate::record_numbers::RecordNumbers;
 use crate::report::Report;
 use crate::workspace::{self, Workspace};
 use crate::{args, files, find, import, interrupt, quarantine, watch};
@@ -83,6 +84,9 @@ async fn request(
         paths.push(new);
     }
     let unread = if args.correct.is_empty() { Vec::new() } else { unread(workspace, start, job).await? };
+    if args.records.is_some() && args.correct.len() > 2 {
+        bail!("--records belongs to one --correct; correct the other files with another repair");
+    }
     for (file, new) in pairs(&args.correct) {
         let (part, replacement) = (choose(job, &unread, &file)?, Some(new_file(&new)?));
         if part.is_packed && files.iter().any(|other| other.file_id == part.file_id) {
@@ -92,7 +96,8 @@ async fn request(
                 escape_for_terminal(&part.name)
             );
         }
-        files.push(FileRepair { file_id: part.file_id, replacement, records: part.records.clone() });
+        let records = part.announced(args.records.as_ref())?;
+        files.push(FileRepair { file_id: part.file_id, replacement, records });
         paths.push(new);
     }
     Ok((NewRepair { name: args.search_name.clone(), files }, paths))
@@ -113,6 +118,35 @@ struct UnreadPart {
     is_packed: bool,
     /// The records that are not corrected yet.
     records: BTreeSet<u64>,
+    /// The records that are corrected, or are about to be, each with its repair.
+    corrected: BTreeMap<u64, SearchId>,
+}
+
+impl UnreadPart {
+    /// Returns the records that a file of corrected records contains. A file that was written before another repair
+    /// also contains the records of that repair, which would then be imported twice. Therefore `given` has to name the
+    /// records if there is such a repair.
+    fn announced(&self, given: Option<&RecordNumbers>) -> anyhow::Result<BTreeSet<u64>> {
+        let name = escape_for_terminal(&self.name);
+        let not_again = |record: &u64, by: &SearchId| {
+            anyhow!(
+                "record {record} of {name} is corrected by import {by}, and would be imported twice; write the other \
+                 records to a new file with `search-import quarantine`, and repeat the command with this file and the \
+                 option `--records` that is printed"
+            )
+        };
+        let Some(RecordNumbers(given)) = given else {
+            let first = self.corrected.first_key_value();
+            return first.map_or_else(|| Ok(self.records.clone()), |(record, by)| Err(not_again(record, by)));
+        };
+        match given.difference(&self.records).next() {
+            None => Ok(given.clone()),
+            Some(other) => Err(self.corrected.get(other).map_or_else(
+                || anyhow!("record {other} of {name} is not among the stored unreadable records"),
+                |by| not_again(other, by),
+            )),
+        }
+    }
 }
 
 /// Returns the records that could not be read, by file and part.
@@ -133,9 +167,11 @@ async fn unread(workspace: &Workspace, start: &SearchService, job: &Job) -> anyh
                     file_id: file.file_id,
                     is_packed: part.is_some(),
                     records: BTreeSet::new(),
+                    corrected: BTreeMap::new(),
                 });
-                if known.corrected_by(job.search_id, file.file_id, record).is_none() {
-                    unread.records.insert(record);
+                match known.corrected_by(job.search_id, file.file_id, record) {
+                    None => drop(unread.records.insert(record)),
+                    Some(by) => drop(unread.corrected.insert(record, by)),
                 }
             }
         }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::packed::packed;
 use crate::program::Program;
 
@@ -57,6 +59,48 @@ fn repair_replaces_file_and_corrects_record() {
     assert_eq!(shown["repaired_by"].as_array().unwrap().len(), 2, "{shown}");
     let repair = program.run(&["show", "two", "--json"]).json();
     assert_eq!(repair["job"]["repairs"], shown["job"]["search_id"]);
+}
+
+/// A file that was written before another correction contains the record of that correction too.
+#[test]
+fn record_corrected_meanwhile_is_not_imported_twice() {
+    let program = Program::new();
+    let table = |rows: &str| format!("Title;Year\n{rows}").into_bytes();
+    let file = program.file("table.csv", &table("a;2001\nd;2004\ne;2005\nb;2002;x;y\nc;2003;x;y\n"));
+    let (report, _) = program.import(&[file], &[]);
+    let search = report["search_id"].as_str().unwrap();
+    let quarantine = |name: &str| {
+        let out = program.folder().join(name);
+        let written = program.run(&["quarantine", search, "--out", text(&out), "--json"]).json();
+        (written, out)
+    };
+    let correct = |file: &Path, more: &[&str]| {
+        program.run(&[&["repair", search, "--correct", "table.csv", text(file)], more].concat())
+    };
+    let (written, both) = quarantine("both.csv");
+    assert_eq!((&written[0]["records"], &written[0]["numbers"]), (&2.into(), &Value::Null), "{written}");
+    std::fs::write(&both, table("b;2002\nc;2003\n")).unwrap();
+    let second = program.file("second.csv", &table("b;2002\n"));
+    let unknown = correct(&second, &["--records", "1"]);
+    assert!(unknown.stderr.contains("record 1 of table.csv is not among"), "{}", unknown.stderr);
+    assert_eq!(correct(&second, &["--records", "4"]).code, Some(0));
+
+    for more in [&[] as &[&str], &["--records", "4-5"]] {
+        let refused = correct(&both, more);
+        assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+        assert!(
+            refused.stderr.contains("record 4 of table.csv is corrected by import"),
+            "{}",
+            refused.stderr
+        );
+    }
+    let (written, third) = quarantine("third.csv");
+    assert_eq!((&written[0]["records"], &written[0]["numbers"]), (&1.into(), &"5".into()), "{written}");
+    assert_eq!(std::fs::read(&third).unwrap(), table("c;2003;x;y\n"));
+    std::fs::write(&third, table("c;2003\n")).unwrap();
+    assert_eq!(correct(&third, &["--records", "5"]).code, Some(0));
+    let (written, none) = quarantine("none.csv");
+    assert!(written.as_array().unwrap().is_empty() && !none.exists(), "{written}");
 }
 
 /// The corrected records of one part must not replace those of another.
