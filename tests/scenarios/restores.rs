@@ -531,8 +531,12 @@ async fn marks_follow_decisions_after_restore() {
         });
         assert_eq!(marked(&world), 2);
         let project = ProjectId::from_uuid(uuid::Uuid::nil());
-        let request =
-            DecisionRequest { decision: DecisionKind::Different, studies: &studies, if_undecided: false };
+        let request = DecisionRequest {
+            decision: DecisionKind::Different,
+            studies: &studies,
+            if_undecided: false,
+            undoes: None,
+        };
         let decided = world.functions.start_upload.decide(project, request, "Ann").await.unwrap();
         assert_eq!(decided, DecisionOutcome::Accepted { is_new: true });
         let backup = Backup::take(&world);
@@ -554,8 +558,12 @@ async fn audit_entry_precedes_comparison_after_restore() {
         StudyRef { search_id, file_id, record: 1 }
     });
     let project = ProjectId::from_uuid(uuid::Uuid::nil());
-    let request =
-        DecisionRequest { decision: DecisionKind::Different, studies: &studies, if_undecided: false };
+    let request = DecisionRequest {
+        decision: DecisionKind::Different,
+        studies: &studies,
+        if_undecided: false,
+        undoes: None,
+    };
     world.functions.start_upload.decide(project, request, "Ann").await.unwrap();
     let crash = CrashAt::new(Call::SessionCommit, Phase::Before, 1);
     let start = world.crashing(&crash).start_upload;

@@ -172,7 +172,12 @@ pub(crate) async fn decide(args: &args::Decide) -> anyhow::Result<bool> {
         studies.push(named(&workspace, project, study).await?);
     }
     let start = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
-    let request = DecisionRequest { decision: args.decision.into(), studies: &studies, if_undecided: false };
+    let request = DecisionRequest {
+        decision: args.decision.into(),
+        studies: &studies,
+        if_undecided: false,
+        undoes: None,
+    };
     let is_new = match start.decide(project, request, &user_name()).await? {
         DecisionOutcome::Accepted { is_new } => is_new,
         DecisionOutcome::Decided(first) => bail!("{} decided about these studies first", first.by),

@@ -72,7 +72,7 @@ async fn decide(
     api: &Router,
     decision: &Value,
     record: u64,
-    searches: [SearchId; 2],
+    searches: impl IntoIterator<Item = SearchId>,
 ) -> (u16, Value) {
     let mut studies = Vec::new();
     for search_id in searches {
@@ -252,6 +252,35 @@ async fn second_reviewer_learns_who_decided_first() {
     assert!(problem["decided"]["at"].is_string() && problem["decided"]["by"] == "somebody", "{problem}");
     // A reviewer who has seen the decision can change it.
     assert_eq!(decide(&world, &api, &json!({ "decision": "different" }), 2, [second, first]).await.0, 202);
+}
+
+/// A list may show a decision that another reviewer has replaced since.
+#[tokio::test]
+async fn undo_of_replaced_decision_changes_nothing() {
+    let (world, first, second) = two_pairs().await;
+    let api = api(&world);
+    let latest = async |api: &Router| {
+        get(api, &of_project("duplicates/decisions?limit=1")).await["items"][0]["at"].clone()
+    };
+    let undo = |at: &Value| json!({ "decision": "undo", "undoes": at });
+    assert_eq!(decide(&world, &api, &json!({ "decision": "different" }), 2, [second, first]).await.0, 202);
+    let replaced = latest(&api).await;
+    assert_eq!(decide(&world, &api, &json!({ "decision": "same" }), 2, [second, first]).await.0, 202);
+    let current = latest(&api).await;
+    let (status, problem) = decide(&world, &api, &undo(&replaced), 2, [first, second]).await;
+    assert_eq!((status, &problem["decided"]["decision"]), (409, &json!("same")), "{problem}");
+    assert_eq!(problem["decided"]["at"], current);
+    assert_eq!(decide(&world, &api, &undo(&current), 2, [first, second]).await.0, 202);
+    assert_eq!(decide(&world, &api, &undo(&current), 2, [first, second]).await.0, 204, "it is repeated");
+
+    let unkeep = |at: &Value| json!({ "decision": "unkeep", "undoes": at });
+    assert_eq!(decide(&world, &api, &json!({ "decision": "keep" }), 2, [second]).await.0, 202);
+    let kept = latest(&api).await;
+    let (status, problem) = decide(&world, &api, &unkeep(&current), 2, [second]).await;
+    assert_eq!((status, &problem["decided"]["decision"]), (409, &json!("keep")), "{problem}");
+    assert_eq!(decide(&world, &api, &unkeep(&kept), 2, [second]).await.0, 202);
+    let new = json!({ "decision": "same", "undoes": kept });
+    assert_eq!(decide(&world, &api, &new, 2, [second, first]).await.0, 422);
 }
 
 #[tokio::test]

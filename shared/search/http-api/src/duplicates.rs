@@ -131,6 +131,11 @@ pub(super) struct NewDecision {
     /// `true` to change nothing if a different decision about the two studies is in effect. The response is then 409.
     #[serde(default)]
     if_undecided: bool,
+    /// The decision that an `undo` or `unkeep` undoes: its `at` in the list of decisions. If another decision about the
+    /// studies is in effect, nothing changes and the response is 409.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    undoes: Option<Timestamp>,
 }
 
 /// Decides that two studies are the same or different, or which study to keep.
@@ -158,8 +163,8 @@ pub(super) async fn decide(
 ) -> HttpResult {
     let Json(new) = new.map_err(|rejection| Problem::unreadable(&rejection, "a decision"))?;
     let studies: Vec<_> = new.studies.iter().map(StudyPlace::at).collect();
-    let NewDecision { decision, if_undecided, .. } = new;
-    let request = DecisionRequest { decision, studies: &studies, if_undecided };
+    let NewDecision { decision, if_undecided, undoes, .. } = new;
+    let request = DecisionRequest { decision, studies: &studies, if_undecided, undoes };
     match api.service.decide(project, request, &person).await? {
         DecisionOutcome::Accepted { is_new: true } => Ok(StatusCode::ACCEPTED.into_response()),
         DecisionOutcome::Accepted { is_new: false } => Ok(StatusCode::NO_CONTENT.into_response()),
@@ -174,7 +179,7 @@ pub(super) async fn decide(
     }
 }
 
-/// Problem details of a decision that another one has preceded.
+/// Problem details of a decision that another decision in effect prevents.
 #[derive(Serialize, ToSchema)]
 struct ConflictProblem {
     #[serde(flatten)]
@@ -197,7 +202,7 @@ struct CurrentDecisionView {
 
 impl ConflictProblem {
     fn of(EffectiveDecision { at, by, decision }: EffectiveDecision) -> Self {
-        let detail = "another reviewer decided about these studies first";
+        let detail = "another decision about these studies is in effect";
         let problem = Problem::new(StatusCode::CONFLICT, detail);
         Self { problem, decided: CurrentDecisionView { at, by, decision } }
     }

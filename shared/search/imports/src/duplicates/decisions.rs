@@ -151,6 +151,19 @@ impl Decisions {
         self.ordered().into_iter().rev().find(is_it)
     }
 
+    /// Returns the decision in effect that a decision about the same studies would undo: the one by which their current
+    /// verdict came into effect, or by which the study is kept.
+    pub fn in_effect(&self, about: DecisionSubject) -> Option<&Decision> {
+        match about {
+            DecisionSubject::Pair { studies: (one, other), .. } => self.decided(one, other),
+            DecisionSubject::Keep { study, .. } => {
+                let kept = DecisionSubject::Keep { study, keep: true };
+                let kept = |decision: &&Decision| decision.about == kept;
+                self.ordered().into_iter().rev().find(kept).filter(|_| self.keeps(study))
+            }
+        }
+    }
+
     fn holds(&self, about: DecisionSubject) -> bool {
         match about {
             DecisionSubject::Pair { studies: (one, other), verdict } => {

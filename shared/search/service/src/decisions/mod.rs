@@ -29,7 +29,7 @@ pub enum DecisionOutcome {
         /// `true` if the decision was not in effect before, so that marks may change.
         is_new: bool,
     },
-    /// Another decision about the two studies is in effect, and the request requires that there is none. Nothing is
+    /// Another decision about the studies is in effect, and the request requires that there is none. Nothing is
     /// changed.
     Decided(EffectiveDecision),
     /// Nothing is changed.
@@ -58,6 +58,9 @@ pub struct DecisionRequest<'a> {
     pub studies: &'a [StudyRef],
     /// `true` to change nothing if a different decision about the two studies is in effect.
     pub if_undecided: bool,
+    /// The time of the decision that an `undo` or `unkeep` undoes. If another decision about the studies is in effect,
+    /// nothing is changed.
+    pub undoes: Option<Timestamp>,
 }
 
 /// Reasons to refuse a decision.
@@ -68,6 +71,9 @@ pub enum DecisionRefusal {
         "\"same\", \"different\" and \"undo\" apply to two studies, \"unkeep\" to one, and \"keep\" to one or two"
     )]
     Number,
+    /// Another decision than `undo` and `unkeep` names the decision that it undoes.
+    #[error("\"undoes\" belongs to \"undo\" and \"unkeep\"")]
+    UndoesNothing,
     /// The decision contradicts others, or there are too many.
     #[error(transparent)]
     Decision(#[from] DecisionFault),
@@ -90,7 +96,7 @@ impl SearchService {
     pub async fn decide(
         &self,
         project: ProjectId,
-        DecisionRequest { decision, studies, if_undecided }: DecisionRequest<'_>,
+        DecisionRequest { decision, studies, if_undecided, undoes }: DecisionRequest<'_>,
         by: &str,
     ) -> Result<DecisionOutcome, Error> {
         let caller = ProjectAccess::to(project);
@@ -107,13 +113,18 @@ impl SearchService {
         let Some((about, first)) = decision.about(studies).zip(studies.first()) else {
             return Ok(DecisionOutcome::Refused(DecisionRefusal::Number));
         };
+        if undoes.is_some() && !matches!(decision, DecisionKind::Undo | DecisionKind::Unkeep) {
+            return Ok(DecisionOutcome::Refused(DecisionRefusal::UndoesNothing));
+        }
         for _ in 0..MAX_TRIES {
             let mut session = self.entry.session(first.search_id);
             let single = session.read(key(project)).await?;
             let layers = bulk::layers_of(&mut session, self.entry.sessions.records.as_ref(), project).await?;
             let mut decisions = read(project, single)?.with_layers(layers);
-            if let Some(first) = contradiction(&decisions, &about).filter(|_| if_undecided) {
-                return Ok(DecisionOutcome::Decided(first));
+            let other = undoes.and_then(|undone| other_than(undone, &decisions, &about));
+            let first = contradiction(&decisions, &about).filter(|_| if_undecided);
+            if let Some(current) = other.or(first) {
+                return Ok(DecisionOutcome::Decided(current));
             }
             let at = decisions.next_time(self.host().now());
             let mut is_new = false;
@@ -149,7 +160,22 @@ fn contradiction(decisions: &Decisions, about: &[DecisionSubject]) -> Option<Eff
     about.iter().find_map(|about| {
         let DecisionSubject::Pair { studies: (one, other), verdict } = *about else { return None };
         let decided = decisions.decided(one, other).filter(|_| decisions.verdict(one, other) != verdict)?;
-        let Decision { at, by, about } = decided.clone();
-        Some(EffectiveDecision { at, by, decision: DecisionKind::of(&about) })
+        Some(decided.clone().into())
     })
+}
+
+/// Returns the decision in effect if it is another one than the decision to undo, which was made at `undone`.
+fn other_than(
+    undone: Timestamp,
+    decisions: &Decisions,
+    about: &[DecisionSubject],
+) -> Option<EffectiveDecision> {
+    let current = about.iter().find_map(|about| decisions.in_effect(*about))?;
+    (current.at != undone).then(|| current.clone().into())
+}
+
+impl From<Decision> for EffectiveDecision {
+    fn from(Decision { at, by, about }: Decision) -> Self {
+        Self { at, by, decision: DecisionKind::of(&about) }
+    }
 }

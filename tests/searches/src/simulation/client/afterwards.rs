@@ -97,7 +97,7 @@ async fn decide_once(
             let other = (first + 1 + rng.index(studies.len() - 1)) % studies.len();
             let decision = rng.pick(&[DecisionKind::Same, DecisionKind::Different, DecisionKind::Undo]);
             let pair = [studies[first], studies[other]];
-            let request = DecisionRequest { decision, studies: &pair, if_undecided: false };
+            let request = DecisionRequest { decision, studies: &pair, if_undecided: false, undoes: None };
             if let Ok(DecisionOutcome::Accepted { is_new: true }) =
                 function.decide(project(), request, "reviewer").await
             {
