@@ -235,6 +235,8 @@ async fn reads_of_many_imports_are_bounded() {
     for path in ["duplicates/progress", "prisma"] {
         assert_eq!(refusal(&api, &of_project(path)).await, too_many, "{path}");
     }
+    let (status, _, problem) = post(&api, &of_project("exports"), &json!({})).await;
+    assert_eq!(status.as_u16(), 422, "not only the response of the download: {problem}");
     let date = json!({ "searched_on": "2026-05-17" });
     let (status, _, problem) = post(&api, &of_project("sources"), &date).await;
     assert_eq!((status.as_u16(), problem["detail"].as_str().unwrap()), (422, too_many.1.as_str()));

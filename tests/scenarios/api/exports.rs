@@ -417,7 +417,16 @@ async fn streamed_exports_are_limited_per_project() {
     }
     let (status, why) = refusal(&api, &path).await;
     assert_eq!((status, why.contains("8 exports")), (429, true), "{why}");
+    // A browser would not show the error of the download.
+    let requests = [format!("{path}s"), format!("/projects/{}/exports", Uuid::nil())];
+    for path in &requests {
+        let (status, _, problem) = post(&api, path, &json!({})).await;
+        assert_eq!((status.as_u16(), &problem["detail"]), (429, &json!(why)), "{path}");
+    }
     sent.pop();
+    for path in &requests {
+        assert_eq!(post(&api, path, &json!({})).await.0.as_u16(), 200, "{path}");
+    }
     assert_eq!(ask(&api, &path, None).await.0.as_u16(), 200);
 }
 

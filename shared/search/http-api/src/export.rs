@@ -310,6 +310,16 @@ fn unfinished(error: StoreError) -> Problem {
     }
 }
 
+/// Counts one more export in progress, or refuses it if the review has the maximum number.
+fn begin(api: &Api, project: ProjectId) -> Result<ExportSlot, Problem> {
+    api.exports.begin(project).ok_or_else(|| {
+        let detail = format!(
+            "{MAX_SENT} exports of this review are being sent, which is the maximum; try again when one of them has ended"
+        );
+        Problem::new(StatusCode::TOO_MANY_REQUESTS, &detail)
+    })
+}
+
 /// Refuses an export that a damaged study would end.
 async fn intact(api: &Api, wanted: &ExportOptions, files: &[FileToExport]) -> Result<(), Problem> {
     let damaged = api.damage.find(&api.service, &wanted.studies, files).await?;
@@ -356,12 +366,7 @@ async fn send(
     FilesToExport { files, jobs }: FilesToExport,
     wanted: &ExportOptions,
 ) -> HttpResult {
-    let slot = api.exports.begin(project).ok_or_else(|| {
-        let detail = format!(
-            "{MAX_SENT} exports of this review are being sent, which is the maximum; try again when one of them has ended"
-        );
-        Problem::new(StatusCode::TOO_MANY_REQUESTS, &detail)
-    })?;
+    let slot = begin(api, project)?;
     let sources = api.service.sources_for(&jobs, wanted).await?;
     let review = api.service.review(project).await?.map(|review| review.name);
     let studies = Arc::clone(&api.service.studies);
@@ -415,7 +420,7 @@ async fn send(
     responses(
         (status = 200, description = "The export can be downloaded immediately", body = ExportView),
         (status = 202, description = "The export will be created; `Location` is its URL", body = ExportView),
-        (status = 429, description = "The import already has 20 stored exports, or 4 exports of the review are being created", body = Problem, content_type = "application/problem+json"),
+        (status = 429, description = "The import already has 20 stored exports, or 4 exports of the review are being created, or 8 are being sent", body = Problem, content_type = "application/problem+json"),
         CommonErrors,
     ),
 )]
@@ -429,6 +434,8 @@ pub(super) async fn make_export(
     let stored = asked.stored(&api.service).await?;
     let project = stored.job.project_id;
     if api.body_mode == BodyMode::Streaming {
+        // A browser does not show the error of the download that follows.
+        drop(begin(&api, project)?);
         intact(&api, &wanted, &FilesToExport::from(stored).files).await?;
         let path = format!("/projects/{project}/searches/{}/export", asked.search);
         return Ok(Json(ExportView::streamed(&path, &wanted, &[])).into_response());
@@ -449,7 +456,7 @@ pub(super) async fn make_export(
         (status = 200, description = "The export can be downloaded immediately", body = ExportView),
         (status = 202, description = "The export will be created; `Location` is its URL", body = ExportView),
         (status = 422, description = "The review has no imports, more than 1,000, or too many files for one export", body = Problem, content_type = "application/problem+json"),
-        (status = 429, description = "The first import already has 20 stored exports, or 4 exports of the review are being created", body = Problem, content_type = "application/problem+json"),
+        (status = 429, description = "The first import already has 20 stored exports, or 4 exports of the review are being created, or 8 are being sent", body = Problem, content_type = "application/problem+json"),
         CommonErrors,
     ),
 )]
@@ -461,10 +468,8 @@ pub(super) async fn make_review_export(
     let Json(new) = new.map_err(|rejection| Problem::unreadable(&rejection, "an export"))?;
     let wanted = new.wanted()?;
     if api.body_mode == BodyMode::Streaming {
-        scope(&api.service, project, new.search, new.file).await?;
-        if !api.damage.is_empty() {
-            intact(&api, &wanted, &new.files(&api.service, project).await?.files).await?;
-        }
+        drop(begin(&api, project)?);
+        intact(&api, &wanted, &new.files(&api.service, project).await?.files).await?;
         let others = [
             ("search", new.search.map(|id| id.to_string())),
             ("file", new.file.map(|id| id.to_string())),

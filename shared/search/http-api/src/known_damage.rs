@@ -52,11 +52,6 @@ impl KnownDamage {
         Ok(None)
     }
 
-    /// Returns `true` if no export has ended at a damaged study.
-    pub(super) fn is_empty(&self) -> bool {
-        self.lock().is_empty()
-    }
-
     fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<(StudySelection, DamagedStudy)>> {
         // A panic cannot leave the list half changed, so a poisoned lock is used as it is.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
