@@ -17,7 +17,7 @@ use service::ProjectAccess;
 use tower::ServiceExt;
 use uuid::Uuid;
 
-use super::{api, ask, get, path_of, refusal};
+use super::{api, ask, get, path_of, post, refusal};
 use crate::world::{TWO_RECORDS, World};
 
 const HEARTBEAT: &str = ":\n\n";
@@ -50,6 +50,9 @@ impl Events {
             };
             let event = |event: &str| {
                 let (name, data) = (field(event, "event: ")?, field(event, "data: ")?);
+                if name == "activity" {
+                    return None;
+                }
                 let shown: Value = serde_json::from_str(&data).unwrap();
                 let is_deleted = shown.as_object().unwrap().len() == 1;
                 assert_eq!(name, if is_deleted { "deleted" } else { "search" }, "{data}");
@@ -203,6 +206,53 @@ async fn searches_evicted_from_cursor_are_not_deleted() {
     let told = events.next().await.unwrap();
     assert_eq!(told.len(), 25);
     assert!(told.iter().all(|(_, shown)| shown["state"] == "Uploading"), "{told:?}");
+    world.functions.start_upload.delete(&ProjectAccess::All, announced.search_id).await.unwrap();
+    let deleted = serde_json::json!({ "search_id": announced.search_id.to_string() });
+    assert_eq!(events.one().await.1, deleted, "it is still followed");
+}
+
+/// The counts follow a decision, a deletion or a repair after the import has ended.
+#[tokio::test]
+async fn ended_search_is_sent_again_if_its_counts_change() {
+    let world = World::new();
+    let api = api(&world);
+    let records = TWO_RECORDS.replace("Ann", "Ann\nDO  - 10.5555/a").replace("Bob", "Bob\nDO  - 10.5555/b");
+    let mut searches = Vec::new();
+    for name in ["a.ris", "b.ris"] {
+        let announced = world.announce(&[name]).await;
+        world.upload(&announced, 0, &records).await;
+        world.run().await;
+        searches.push(announced.search_id);
+    }
+    let (_, mut events) = Events::open(&api, &of_project(), None).await;
+    assert_eq!(events.next().await.unwrap().len(), 2);
+    let mut studies = Vec::new();
+    for search in &searches {
+        let files = get(&api, &path_of(*search)).await["files"].clone();
+        studies.push(serde_json::json!({ "search_id": search, "file_id": files[0]["file_id"], "record": 1 }));
+    }
+    let decision = serde_json::json!({ "decision": "different", "studies": studies });
+    let path = format!("/projects/{}/duplicates/decisions", Uuid::nil());
+    assert_eq!(post(&api, &path, &decision).await.0, StatusCode::ACCEPTED);
+    assert_eq!(events.piece().await.map(|piece| piece.contains("event: activity")), Some(true));
+    world.run().await;
+    let (_, shown) = events.one().await;
+    assert_eq!(
+        (&shown["search_id"], &shown["totals"]["duplicates"]),
+        (&searches[1].to_string().into(), &1.into())
+    );
+    // Ended imports are not read again all the time.
+    for _ in 0..8 {
+        assert_eq!(events.piece().await.unwrap(), HEARTBEAT);
+    }
+    world.functions.start_upload.delete(&ProjectAccess::All, searches[0]).await.unwrap();
+    assert_eq!(events.one().await.1["search_id"], searches[0].to_string());
+    world.run().await;
+    let (_, shown) = events.one().await;
+    assert_eq!(
+        (&shown["search_id"], &shown["totals"]["duplicates"]),
+        (&searches[1].to_string().into(), &0.into())
+    );
 }
 
 /// The progress of a file causes many changes in quick succession.

@@ -38,6 +38,11 @@ const MAX_STREAMS: usize = 64;
 /// The maximum number of unfinished searches, and of the latest ones, that the stream of a project includes.
 const MAX_OPEN: usize = 100;
 const LATEST: usize = 20;
+/// The maximum number of ended searches that newer ones have displaced and that the stream of a project still follows.
+const MAX_DISPLACED: usize = 100;
+/// The time after a change, such as a decision, during which one ended search is read again per poll. The counts of
+/// ended searches follow later, and counting takes longer than the rest of a poll.
+const RECHECK: Duration = Duration::from_secs(60);
 /// The maximum number of entries of a review's history that are sent at once; older ones are skipped.
 const MAX_NEWS: usize = 100;
 /// The beginning of a stream: the client's reconnection delay, in milliseconds.
@@ -48,7 +53,8 @@ const LAST_EVENT_ID: &str = "last-event-id";
 /// Streams the changes of a review's imports as they happen.
 ///
 /// A `search` event has the JSON of a single import. The stream begins with all unfinished imports (up to 100) and the
-/// latest 20; after that, it sends an import whenever it changes. A `deleted` event has the `search_id` of a deleted
+/// latest 20; after that, it sends an import whenever it changes. Decisions, deletions and repairs also change the
+/// counts of ended imports, which usually follow within a minute. A `deleted` event has the `search_id` of a deleted
 /// import. An `activity` event has an entry of the history of the review: a decision, or changed sources. The stream
 /// has the entries since it was opened. If `live` is `false` in `/config.json`, poll `/projects/{project}/changes`
 /// instead.
@@ -109,7 +115,7 @@ async fn follow(api: Arc<Api>, scope: Scope, headers: &HeaderMap) -> HttpResult 
     }
     let slot = StreamSlot::take(&api)?;
     let mut known = SeenSearches::default();
-    let first = scope.poll(&api.service, &known).await?;
+    let first = scope.poll(&api.service, &known, None).await?;
     if matches!(scope, Scope::Search(..)) && first.is_empty() {
         return Err(Problem::no_such_search());
     }
@@ -128,7 +134,9 @@ async fn follow(api: Arc<Api>, scope: Scope, headers: &HeaderMap) -> HttpResult 
     let mut begin = RETRY_DELAY.to_vec();
     begin.extend(text.filter(|_| !is_seen).unwrap_or_default());
     let (begin, pause, quiet) = (Some(begin), POLL_INTERVAL, Duration::ZERO);
-    let live = Live { slot, scope, known, activity, begin, pause, quiet };
+    // Marks may still follow from a decision before the stream was opened.
+    let (turn, recheck) = (None, RECHECK);
+    let live = Live { slot, scope, known, activity, begin, pause, quiet, turn, recheck };
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
     Ok((headers, Body::from_stream(live.pieces())).into_response())
 }
@@ -144,7 +152,7 @@ struct CurrentSearch {
     search: SearchId,
     stage: Stage,
     tag: Uuid,
-    /// The event's data; `None` if the search is known to be unchanged.
+    /// The event's data; `None` if the search is unchanged or was not read again.
     json: Option<Vec<u8>>,
 }
 
@@ -152,7 +160,17 @@ struct CurrentSearch {
 enum Stage {
     Open,
     Ended,
+    /// The search has ended and is not among the latest ones any more.
+    Displaced,
     Deleted,
+}
+
+/// The ended search that a poll examines in its turn.
+#[derive(Clone, Copy)]
+struct Turn {
+    search: SearchId,
+    /// `true` to read the search; otherwise only its deletion is noticed.
+    is_read: bool,
 }
 
 impl CurrentSearch {
@@ -163,7 +181,7 @@ impl CurrentSearch {
 
     fn event(&self) -> &'static [u8] {
         match self.stage {
-            Stage::Open | Stage::Ended => b"event: search\ndata: ",
+            Stage::Open | Stage::Ended | Stage::Displaced => b"event: search\ndata: ",
             Stage::Deleted => b"event: deleted\ndata: ",
         }
     }
@@ -174,6 +192,7 @@ impl Scope {
         &self,
         function: &SearchService,
         known: &SeenSearches,
+        turn: Option<Turn>,
     ) -> Result<Vec<CurrentSearch>, StoreError> {
         let jobs = match self {
             Self::Search(caller, search) => function.find(caller, *search).await?.into_iter().collect(),
@@ -181,19 +200,38 @@ impl Scope {
         };
         let mut jobs: BTreeMap<SearchId, Job> = jobs.into_iter().map(|job| (job.search_id, job)).collect();
         let mut found = Vec::with_capacity(jobs.len());
-        for (search, (_, was)) in &known.0 {
-            if jobs.contains_key(search) {
+        for (&search, &(tag, was)) in &known.0 {
+            if jobs.contains_key(&search) {
                 continue;
             }
-            match (function.find(&self.caller(), *search).await?, was) {
-                (None, _) => found.push(CurrentSearch::deleted(*search)),
-                (Some(job), Stage::Open) => drop(jobs.insert(*search, job)),
+            let turn = turn.filter(|turn| turn.search == search);
+            if was == Stage::Displaced && turn.is_none() {
+                found.push(CurrentSearch { search, stage: was, tag, json: None });
+                continue;
+            }
+            match (function.find(&self.caller(), search).await?, was) {
+                (None, _) => found.push(CurrentSearch::deleted(search)),
+                (Some(job), Stage::Open) => drop(jobs.insert(search, job)),
                 // The search ended and was displaced by newer searches.
-                (Some(_), Stage::Ended | Stage::Deleted) => {}
+                (Some(job), Stage::Ended | Stage::Displaced | Stage::Deleted) => {
+                    let now = match turn {
+                        Some(Turn { is_read: true, .. }) => read(function, job).await?,
+                        _ => CurrentSearch { search, stage: was, tag, json: None },
+                    };
+                    found.push(CurrentSearch { stage: Stage::Displaced, ..now });
+                }
             }
         }
-        for job in jobs.into_values() {
-            found.push(known.found(function, job).await?);
+        let turn = turn.filter(|turn| turn.is_read).map(|turn| turn.search);
+        for (search, job) in jobs {
+            let ended =
+                known.0.get(&search).filter(|(_, was)| matches!(was, Stage::Ended | Stage::Displaced));
+            found.push(match ended {
+                Some((tag, _)) if turn != Some(search) => {
+                    CurrentSearch { search, stage: Stage::Ended, tag: *tag, json: None }
+                }
+                _ => read(function, job).await?,
+            });
         }
         Ok(found)
     }
@@ -217,37 +255,63 @@ async fn latest_of(function: &SearchService, project: ProjectId) -> Result<Vec<J
     Ok(jobs)
 }
 
+/// Reads a search with its details.
+async fn read(function: &SearchService, job: Job) -> Result<CurrentSearch, StoreError> {
+    let search = job.search_id;
+    let stage = if job.state.has_ended() { Stage::Ended } else { Stage::Open };
+    let progress = function.jobs.progress(search).await?;
+    let details = Details::of(function, &job, progress).await?;
+    let view = SearchView::of(job, Some(&details));
+    let json = serde_json::to_vec(&view)
+        .map_err(|error| StoreError::unusable(format!("showing search {search}"), error))?;
+    let tag = Uuid::new_v5(&Uuid::NAMESPACE_OID, &json);
+    Ok(CurrentSearch { search, stage, tag, json: Some(json) })
+}
+
 /// The searches that a client has received: the tag and stage of each, without deleted ones.
 #[derive(Default)]
 struct SeenSearches(BTreeMap<SearchId, (Uuid, Stage)>);
 
 impl SeenSearches {
     fn of(found: &[CurrentSearch]) -> Self {
-        let is_there = found.iter().filter(|found| found.stage != Stage::Deleted);
-        Self(is_there.map(|found| (found.search, (found.tag, found.stage))).collect())
+        let displaced = found.iter().filter(|found| found.stage == Stage::Displaced).count();
+        let mut excess = displaced.saturating_sub(MAX_DISPLACED);
+        let is_followed = found.iter().filter(|found| match found.stage {
+            Stage::Open | Stage::Ended => true,
+            Stage::Displaced if excess > 0 => {
+                excess -= 1;
+                false
+            }
+            Stage::Displaced => true,
+            Stage::Deleted => false,
+        });
+        Self(is_followed.map(|found| (found.search, (found.tag, found.stage))).collect())
     }
 
-    /// Returns the event id that identifies this state.
+    /// Returns the event id that identifies this state. A client that reconnects does not follow displaced searches.
     fn id(&self) -> String {
-        let pairs = self.0.iter().flat_map(|(search, (tag, _))| [search.as_uuid(), *tag]);
+        let current = self.0.iter().filter(|(_, (_, stage))| *stage != Stage::Displaced);
+        let pairs = current.flat_map(|(search, (tag, _))| [search.as_uuid(), *tag]);
         let bytes: Vec<u8> = pairs.flat_map(Uuid::into_bytes).collect();
         Uuid::new_v5(&Uuid::NAMESPACE_OID, &bytes).simple().to_string()
     }
 
-    /// Loads a search. A search that is known to have ended cannot change and is not read again.
-    async fn found(&self, function: &SearchService, job: Job) -> Result<CurrentSearch, StoreError> {
-        let search = job.search_id;
-        if let Some((tag, Stage::Ended)) = self.0.get(&search) {
-            return Ok(CurrentSearch { search, stage: Stage::Ended, tag: *tag, json: None });
-        }
-        let stage = if job.state.has_ended() { Stage::Ended } else { Stage::Open };
-        let progress = function.jobs.progress(search).await?;
-        let details = Details::of(function, &job, progress).await?;
-        let view = SearchView::of(job, Some(&details));
-        let json = serde_json::to_vec(&view)
-            .map_err(|error| StoreError::unusable(format!("showing search {search}"), error))?;
-        let tag = Uuid::new_v5(&Uuid::NAMESPACE_OID, &json);
-        Ok(CurrentSearch { search, stage, tag, json: Some(json) })
+    /// Returns the ended search after `last`, beginning again after the last one. Without `is_read`, only displaced ones
+    /// take turns, because polls notice the deletion of the others.
+    fn turn(&self, last: Option<SearchId>, is_read: bool) -> Option<Turn> {
+        let takes_turns = |stage: Stage| stage == Stage::Displaced || (is_read && stage == Stage::Ended);
+        let all = || self.0.iter().filter(|(_, (_, stage))| takes_turns(*stage)).map(|(search, _)| *search);
+        let search = all().find(|search| Some(*search) > last).or_else(|| all().next())?;
+        Some(Turn { search, is_read })
+    }
+
+    /// Returns `true` if the counts of ended searches may follow a change: a search is new, has ended, was deleted, or
+    /// has other counts.
+    fn is_changed(&self, found: &[CurrentSearch]) -> bool {
+        found.iter().any(|now| match self.0.get(&now.search) {
+            None => true,
+            Some((tag, was)) => *was != now.stage || (now.stage != Stage::Open && *tag != now.tag),
+        })
     }
 }
 
@@ -309,6 +373,10 @@ struct Live {
     pause: Duration,
     /// The time since data was last sent.
     quiet: Duration,
+    /// The ended search that was examined last.
+    turn: Option<SearchId>,
+    /// The time during which ended searches are still read again.
+    recheck: Duration,
 }
 
 impl Live {
@@ -351,9 +419,16 @@ impl Live {
         let function = &api.service;
         while !self.scope.has_ended(&self.known) {
             function.host().sleep(self.pause).await;
-            let found = self.scope.poll(function, &self.known).await?;
+            self.recheck = self.recheck.saturating_sub(self.pause);
+            let turn = self.known.turn(self.turn, !self.recheck.is_zero());
+            self.turn = turn.map(|turn| turn.search);
+            let found = self.scope.poll(function, &self.known, turn).await?;
             let mut changes = changes(&found, &self.known);
-            if let Some(news) = self.news().await? {
+            let news = self.news().await?;
+            if news.is_some() || self.known.is_changed(&found) {
+                self.recheck = RECHECK;
+            }
+            if let Some(news) = news {
                 changes.get_or_insert_default().extend(news);
             }
             self.known = SeenSearches::of(&found);
