@@ -208,7 +208,9 @@ test('pairs that need a decision are decided with the keyboard', async () => {
   assert.match(await page.locator('main').innerText(), /4 pairs need a decision/);
   await page.getByRole('button', { name: 'Decide with the keyboard' }).click();
   const decisions = async () => (await (await fetch(`${server.url}/projects/${project}/duplicates/decisions`)).json()).items.map(({ decision }) => decision);
-  await page.keyboard.press('d');
+  // A held key decides about one pair.
+  for (let n = 0; n < 3; n += 1) await page.keyboard.down('d');
+  await page.keyboard.up('d');
   await until('the first decision is stored', async () => (await decisions()).length === 1);
   await page.keyboard.press('s');
   await until('the second decision is stored', async () => (await decisions()).length === 2);
