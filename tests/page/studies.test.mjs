@@ -334,7 +334,12 @@ test('a reviewer rejects a duplicate and undoes the decision', async () => {
   assert.match(await page.locator('.pair thead').innerText(), /first\.ris, first.*second\.ris, second/s);
   await assertScreen(page, 'duplicates of a review');
   await shot(page, 'duplicates-review');
-  await page.getByRole('button', { name: /^Not a duplicate/ }).click();
+  const reject = page.getByRole('button', { name: /^Not a duplicate/ });
+  await page.route('**/duplicates/decisions', (route) => (route.request().method() === 'POST' ? route.abort('connectionreset') : route.continue()));
+  await reject.click();
+  await page.getByRole('alert').getByText('The server does not respond. The action may have had no effect.').waitFor();
+  await page.unroute('**/duplicates/decisions');
+  await reject.click();
   await page.getByText('Marked as different works. The list is updated in a moment.').waitFor();
   await assertScreen(page, 'a decision');
   await shot(page, 'duplicates-decided');

@@ -13,11 +13,11 @@ export type Config = Schemas['ConfigView'];
 
 /** The address of the page without the trailing slash; the API has the same base address. */
 export const BASE = new URL('.', location.href).href.replace(/\/$/, '');
-export const api = createClient<paths>({ baseUrl: BASE, fetch: withToken });
+export const api = createClient<paths>({ baseUrl: BASE, fetch: send });
 
 /** The operator's routes of any system. */
 export type OperatorSchemas = OperatorComponents['schemas'];
-export const operatorApi = createClient<OperatorPaths>({ baseUrl: BASE, fetch: withToken });
+export const operatorApi = createClient<OperatorPaths>({ baseUrl: BASE, fetch: send });
 
 /** A failed operation, described in a sentence for the user. */
 export class Fault extends Error {
@@ -36,16 +36,26 @@ export class Fault extends Error {
   }
 }
 
-const UNREACHABLE = 'The server does not respond. Nothing is lost, and the page tries again when the server is back.';
+const LOADED_AGAIN = 'The server does not respond. The page tries again when the server is back.';
+const UNCERTAIN = 'The server does not respond. The action may have had no effect. Repeat it when the server is back.';
 
-/** Throws the `Fault` of a request without an answer. */
-export function unreachable(): never {
-  throw new Fault(UNREACHABLE);
+/** Throws the `Fault` of a request without an answer. The page repeats requests that load data, but no actions. */
+export function unreachable(isLoading = false): never {
+  throw new Fault(isLoading ? LOADED_AGAIN : UNCERTAIN);
+}
+
+/** Sends a request, or throws a `Fault` if there is no answer. */
+function send(request: Request): Promise<Response> {
+  return withToken(request).catch(() => unreachable(request.method === 'GET'));
 }
 
 /** Returns the data of a response, or throws a `Fault`. */
 export async function unwrap<T>(call: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
-  const { data, error, response } = await call.catch(unreachable);
+  const { data, error, response } = await call.catch((error: unknown) => {
+    if (error instanceof Fault) throw error;
+    // The connection was lost within the response.
+    unreachable();
+  });
   if (response.ok) return data as T;
   throw fault(response.status, error);
 }

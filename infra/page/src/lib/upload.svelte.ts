@@ -18,6 +18,7 @@ const MIN_FORM_LIFETIME_MS = 30_000;
 const UNKNOWN = 409;
 const MAY_SUCCEED =
   'An earlier attempt to import these files may still succeed. Continue in a few minutes. If this message stays, start over.';
+const NO_ANSWER = 'The server does not respond. The files are kept, and the upload continues when the server is back.';
 const ENDED =
   'The import ended before all files arrived: it was cancelled, or the upload took too long. The files are kept here. Import them again.';
 
@@ -187,6 +188,7 @@ class Upload {
         body: { name: this.name, files: this.entries.map(({ file }) => ({ name: file.name, size_bytes: file.size })) },
       }),
     ).catch((error: unknown) => {
+      if (error instanceof Fault && !error.status) throw new Fault(NO_ANSWER);
       if (!(error instanceof Fault) || error.status !== UNKNOWN) throw error;
       if (error.endedImport) throw new Fault(ENDED, UNKNOWN, undefined, undefined, error.endedImport);
       throw new Fault(MAY_SUCCEED, UNKNOWN);
