@@ -201,6 +201,27 @@ test('filters are kept in the address', async () => {
   assert.equal(await page.locator('tbody tr').count(), 1);
 });
 
+test('a late response for an earlier filter does not replace the list', async () => {
+  for (const [hash, requests] of [['#/all', /admin.searches/]]) {
+    const page = await open(server, hash);
+    const link = page.getByRole('link', { name: 'Gambling harms', exact: true });
+    await link.waitFor();
+    let answer;
+    await page.route(requests, (route) => (route.request().url().includes('state=Uploading') ? void (answer = () => route.continue()) : route.continue()));
+    await page.getByLabel('State').selectOption('Uploading');
+    await until('the response is held back', () => answer);
+    const [current, late] = ['Completed', 'Uploading'].map((state) => page.waitForResponse((response) => response.url().includes(`state=${state}`)));
+    await page.getByLabel('State').selectOption('Completed');
+    await (await current).finished();
+    await answer();
+    await (await late).finished();
+    await page.evaluate(() => new Promise(requestAnimationFrame));
+    await assertScreen(page, `a late response ${hash}`);
+    assert.ok(await link.isVisible(), hash);
+    await page.context().close();
+  }
+});
+
 test('operators see the imports of all reviews with links into each review', async () => {
   const page = await open(server, '#/health');
   const review = '8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77';

@@ -9,20 +9,25 @@ export class PagedList<T> {
   items = $state.raw<T[]>([]);
   /** The cursor of the next page; null if there is none. */
   next = $state.raw<string | null>(null);
+  /** The number of loads of the first page. */
+  #turn = 0;
 
   constructor(private readonly fetch: (after: string | null) => Promise<Page<T>>) {}
 
-  /** Replaces the list with its first page. */
-  async reload(): Promise<void> {
-    const { items, next } = await this.#page(null);
+  /** Replaces the list with its first page, unless it is loaded again in the meantime. Resolves to whether it did. */
+  async reload(): Promise<boolean> {
+    const turn = ++this.#turn;
+    const { items, next } = await this.#page(null, turn);
+    if (turn !== this.#turn) return false;
     [this.items, this.next] = [items, next ?? null];
+    return true;
   }
 
   /** Adds the next page. If several calls overlap, the page is added once. */
   more = async (): Promise<void> => {
-    const after = this.next;
-    const { items, next } = await this.#page(after);
-    if (this.next !== after) return;
+    const [turn, after] = [this.#turn, this.next];
+    const { items, next } = await this.#page(after, turn);
+    if (turn !== this.#turn || this.next !== after) return;
     [this.items, this.next] = [[...this.items, ...items], next ?? null];
   };
 
@@ -31,10 +36,13 @@ export class PagedList<T> {
     if (this.items.length > count) this.items = this.items.slice(-count);
   }
 
-  /** Fetches at least one item unless the list has ended: a page may be empty although more items follow. */
-  async #page(after: string | null): Promise<Page<T>> {
+  /**
+   * Fetches at least one item unless the list has ended: a page may be empty although more items follow. Stops if the list
+   * is loaded again, because its filters may have changed.
+   */
+  async #page(after: string | null, turn: number): Promise<Page<T>> {
     let page = await this.fetch(after);
-    while (!page.items.length && page.next) page = await this.fetch(page.next);
+    while (!page.items.length && page.next && turn === this.#turn) page = await this.fetch(page.next);
     return page;
   }
 }
