@@ -40,6 +40,34 @@ test('an open page reconnects to a restarted server', async () => {
   await page.context().close();
 });
 
+test('a late response does not replace a newer state', async () => {
+  const project = crypto.randomUUID();
+  for (const [hash, requests] of [[() => `#/searches?review=${project}`, /searches\?limit=200/], [(id) => `#/searches/${id}?review=${project}`, /searches\/[^/]*$/]]) {
+    const id = await server.announce('Overtaken', project);
+    const page = await open(server, `#/health?review=${project}`);
+    await page.locator('.connection.on').waitFor();
+    let late;
+    let answer;
+    await page.route(requests, async (route) => {
+      if (late) return route.continue();
+      late = route.request();
+      const response = await route.fetch();
+      answer = () => route.fulfill({ response });
+    });
+    await page.evaluate((hash) => { location.hash = hash; }, hash(id));
+    await until('the response is held back', () => answer);
+    assert.equal((await fetch(`${server.searches(project)}/${id}/cancel`, { method: 'POST' })).status, 202);
+    await server.ended(id, project);
+    const failed = page.locator('tr, .facts', { hasText: 'Failed' }).first();
+    await failed.waitFor();
+    await answer();
+    await (await late.response()).finished();
+    await page.evaluate(() => new Promise(requestAnimationFrame));
+    assert.ok(await failed.isVisible(), hash(id));
+    await page.context().close();
+  }
+});
+
 test('tabs share one stream, and another tab leads after the leader is closed', async () => {
   const context = await (await browser()).newContext({ locale: 'en-GB' });
   let streams = 0;

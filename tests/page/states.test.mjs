@@ -202,7 +202,7 @@ test('filters are kept in the address', async () => {
 });
 
 test('a late response for an earlier filter does not replace the list', async () => {
-  for (const [hash, requests] of [['#/all', /admin.searches/]]) {
+  for (const [hash, requests] of [['#/all', /admin.searches/], ['#/searches', SEARCHES]]) {
     const page = await open(server, hash);
     const link = page.getByRole('link', { name: 'Gambling harms', exact: true });
     await link.waitFor();

@@ -12,27 +12,34 @@ export class Load<T> {
   at = $state.raw<Date>();
   isSlow = $state(false);
   #turn = 0;
+  #isLoading = false;
 
   constructor(private readonly fetch: () => Promise<T>) {}
 
   /** Loads the value; if several loads overlap, only the latest one counts. */
   reload = async (): Promise<void> => {
     const turn = ++this.#turn;
+    this.#isLoading = true;
     const timer = setTimeout(() => (this.isSlow = true), SKELETON_DELAY_MS);
     try {
       // The caller's effect declares its dependencies; state that the fetch reads must not become one.
       const value = await untrack(this.fetch);
-      if (turn !== this.#turn) return;
-      this.set(value);
+      if (turn === this.#turn) this.#show(value);
     } catch (error) {
       if (turn === this.#turn) this.fault = error instanceof Fault ? error : new Fault(message(error));
     } finally {
       clearTimeout(timer);
-      if (turn === this.#turn) this.isSlow = false;
+      if (turn === this.#turn) [this.isSlow, this.#isLoading] = [false, false];
     }
   };
 
+  /** Sets a value that has arrived otherwise. A load in progress may have an older one, so it is repeated. */
   set(value: T): void {
+    this.#show(value);
+    if (this.#isLoading) void this.reload();
+  }
+
+  #show(value: T): void {
     this.value = value;
     this.at = new Date();
     this.fault = undefined;
