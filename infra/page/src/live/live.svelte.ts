@@ -18,7 +18,7 @@ const HEARTBEAT_TIMEOUT_MS = 12_000;
 /** Interval between polls while an import is running and the page is visible, and otherwise. */
 const POLL_BUSY_MS = 1_000;
 const POLL_IDLE_MS = 10_000;
-/** Number of imports that a poll requests. */
+/** Number of changes that a poll requests. */
 const POLL_LIMIT = 50;
 
 export type Activity = Schemas['ActivityView'];
@@ -157,42 +157,39 @@ function stream(project: string, publish: (message: TabMessage) => void, leaving
 }
 
 async function poll(project: string, publish: (message: TabMessage) => void, leaving: AbortSignal): Promise<void> {
-  const known = new Map<string, string>();
-  let tag: string | undefined;
-  let isBusy = false;
+  const path = { project };
+  /** The imports that have not ended. */
+  const running = new Set<string>();
+  /** The cursor of the changes; undefined at first and after a failure. */
+  let since: string | undefined;
   /** The number of the latest known entry of the history. */
   let latest: number | undefined;
   while (!leaving.aborted) {
+    const query = { limit: POLL_LIMIT };
     const found = await api
-      .GET('/projects/{project}/searches', {
-        params: {
-          path: { project },
-          query: { limit: POLL_LIMIT },
-          header: tag ? { 'If-None-Match': tag } : {},
-        },
-        cache: 'no-store',
-        signal: leaving,
-      })
+      .GET('/projects/{project}/changes', { params: { path, query: { ...query, ...(since ? { since } : {}) } }, cache: 'no-store', signal: leaving })
       .catch(() => undefined);
-    if (leaving.aborted) return;
-    publish({ on: found !== undefined && (found.response.ok || found.response.status === 304) });
-    if (found?.data) {
-      tag = found.response.headers.get('etag') ?? undefined;
-      isBusy = found.data.items.some((search) => !hasEnded(search));
-      for (const search of found.data.items) {
-        const text = JSON.stringify(search);
-        if (known.get(search.search_id) === text) continue;
-        known.set(search.search_id, text);
-        publish({ search });
-      }
+    let changes = found?.data?.items;
+    // The displayed data may be older than the first cursor.
+    if (changes && !since) {
+      const listed = await api.GET('/projects/{project}/searches', { params: { path, query }, cache: 'no-store', signal: leaving }).catch(() => undefined);
+      changes = listed?.data?.items.map((search) => ({ search_id: search.search_id, deleted: false, search }));
     }
-    const news = await api.GET('/projects/{project}/activity', { params: { path: { project }, query: { limit: POLL_LIMIT } }, signal: leaving }).catch(() => undefined);
+    if (leaving.aborted) return;
+    publish({ on: changes !== undefined });
+    since = changes && found?.data?.next;
+    for (const { search_id, search } of changes ?? []) {
+      if (search && !hasEnded(search)) running.add(search_id);
+      else running.delete(search_id);
+      publish(search ? { search } : { gone: search_id });
+    }
+    const news = await api.GET('/projects/{project}/activity', { params: { path, query }, signal: leaving }).catch(() => undefined);
     if (leaving.aborted) return;
     const entries = news?.data?.items ?? [];
     const seen = latest;
     if (seen !== undefined) for (const activity of entries.filter(({ number }) => number > seen).reverse()) publish({ activity });
     if (news?.data) latest = entries[0]?.number ?? 0;
-    await pause(isBusy && document.visibilityState === 'visible' ? POLL_BUSY_MS : POLL_IDLE_MS, leaving);
+    await pause(running.size && document.visibilityState === 'visible' ? POLL_BUSY_MS : POLL_IDLE_MS, leaving);
   }
 }
 
