@@ -248,6 +248,35 @@ test('corrections in several files of an archive are imported separately', async
   await page.context().close();
 });
 
+test('corrections of many records survive a reload, and those of a colleague', async () => {
+  const project = crypto.randomUUID();
+  const sixty = (title) => [...Array(60).keys()].map((n) => `TY  - JOUR\nTI  - ${title} number ${n}\nER  - \n`).join('\n');
+  const id = await server.import('Many to correct', [text('bad.ris', `${sixty('Good')}\n${sixty('Bad \u0001\u0001\u0001\u0001\u0001')}`)], { project });
+  const [ann, bob] = [await open(server, `#/searches/${id}/unread?review=${project}`), await open(server, `#/searches/${id}/unread?review=${project}`)];
+  const record = (page, n) => page.locator('.record').nth(n);
+  const correct = async (page, n) => {
+    await record(page, n).getByRole('button', { name: /Show and correct/ }).click();
+    await record(page, n).getByLabel('Record in the file').fill(`TY  - JOUR\nTI  - Corrected title ${n}\nER  - \n`);
+  };
+  const send = (page, text) => page.getByRole('button', { name: `Import ${text}` });
+  await correct(ann, 2);
+  await ann.getByRole('button', { name: 'Show more' }).click();
+  await correct(ann, 55);
+  await ann.reload();
+  await send(ann, '1 corrected record').waitFor();
+  await ann.getByRole('button', { name: 'Show more' }).click();
+  await send(ann, '2 corrected records').waitFor();
+  assert.match(await record(ann, 55).getByLabel('Record in the file').inputValue(), /Corrected title 55/);
+  await ann.locator('.connection.on').waitFor();
+  await correct(bob, 2);
+  await send(bob, '1 corrected record').click();
+  await record(ann, 2).locator('.tag', { hasText: 'Corrected' }).waitFor();
+  assert.equal(await ann.locator('.record').count(), 60, 'the list keeps its length');
+  await send(ann, '1 corrected record').click();
+  await record(ann, 55).locator('.tag', { hasText: 'Corrected' }).waitFor();
+  for (const page of [ann, bob]) await page.context().close();
+});
+
 test('a correction survives a repair that ended without it', async () => {
   const project = crypto.randomUUID();
   const id = await server.import('To be corrected twice', [sample('broken.ris')], { project });

@@ -14,10 +14,17 @@ export class PagedList<T> {
 
   constructor(private readonly fetch: (after: string | null) => Promise<Page<T>>) {}
 
-  /** Replaces the list with its first page, unless it is loaded again in the meantime. Resolves to whether it did. */
-  async reload(): Promise<boolean> {
+  /**
+   * Replaces the list with its first page, or with the pages of its first `min` items, unless it is loaded again in the
+   * meantime. Resolves to whether it did.
+   */
+  async reload(min = 0): Promise<boolean> {
     const turn = ++this.#turn;
-    const { items, next } = await this.#page(null, turn);
+    let { items, next } = await this.#page(null, turn);
+    while (items.length < min && next && turn === this.#turn) {
+      const page = await this.#page(next, turn);
+      [items, next] = [[...items, ...page.items], page.next];
+    }
     if (turn !== this.#turn) return false;
     [this.items, this.next] = [items, next ?? null];
     return true;
