@@ -167,6 +167,58 @@ test('an interrupted upload resumes with the same key after a reload', async () 
   await page.context().close();
 });
 
+test('two tabs of a review keep their own files', async () => {
+  const hash = `#/new?review=${crypto.randomUUID()}`;
+  const context = await (await browser()).newContext({ locale: 'en-GB' });
+  const [first, second] = [await openIn(context, server, hash), await openIn(context, server, hash)];
+  const note = second.getByText('These files are not stored in this browser.');
+  const file = (page, name) => page.locator('.files li', { hasText: name });
+  await drop(first, ['psycinfo.ris']);
+  await first.reload();
+  await file(first, 'psycinfo.ris').waitFor();
+  await drop(second, ['utf-16.ris']);
+  await note.waitFor();
+  await assertScreen(second, 'files that are not stored');
+  await first.reload();
+  await file(first, 'psycinfo.ris').waitFor();
+  await first.getByRole('button', { name: 'Import' }).click();
+  await heading(first, 'psycinfo');
+  await file(second, 'utf-16.ris').getByText('Enter the source').click();
+  await file(second, 'utf-16.ris').getByLabel('Database or register').fill('Embase');
+  await note.waitFor({ state: 'detached' });
+  await second.reload();
+  await file(second, 'utf-16.ris').getByText('Source entered').waitFor();
+  await context.close();
+});
+
+test('an upload is continued in another tab, with each file under its name', async () => {
+  const names = ['psycinfo.ris', 'pubmed.nbib', 'embase.csv'];
+  const filesOf = async (project, id) => (await (await fetch(`${server.searches(project)}/${id}`)).json()).files.map(({ name, outcome }) => [name, outcome.format, outcome.records]);
+  const project = crypto.randomUUID();
+  const expected = await filesOf(project, await server.import('Expected', names.map(sample), { project }));
+  for (const isStored of [true, false]) {
+    const project = crypto.randomUUID();
+    const context = await (await browser()).newContext({ locale: 'en-GB' });
+    const first = await openIn(context, server, `#/new?review=${project}`);
+    let uploads = 0;
+    await first.route('**/uploads', (route) => { uploads += 1; return uploads === 1 ? route.continue() : route.abort('connectionreset'); });
+    await drop(first, names);
+    const second = await openIn(context, server, `#/new?review=${project}`);
+    await second.locator('.files li').nth(2).waitFor();
+    await first.getByRole('button', { name: 'Import' }).click();
+    await first.getByText(/could not be uploaded\. The uploaded files are kept/).waitFor();
+    await first.close();
+    if (!isStored) await second.evaluate(() => new Promise((done) => (indexedDB.deleteDatabase('search-import').onsuccess = done)));
+    await second.getByRole('button', { name: 'Import' }).click();
+    await heading(second, 'psycinfo');
+    const { items } = await (await fetch(server.searches(project))).json();
+    assert.equal(items.length, 1);
+    await server.ended(items[0].search_id, project);
+    assert.deepEqual(await filesOf(project, items[0].search_id), expected);
+    await context.close();
+  }
+});
+
 test('an upload resumes when a killed server is restarted', async () => {
   const page = await open(server, '#/new');
   await page.locator('.connection.on').waitFor();

@@ -18,25 +18,33 @@ export interface StoredUpload {
 
 const STORE = 'uploads';
 
-function request<T>(mode: IDBTransactionMode, act: (store: IDBObjectStore) => IDBRequest<T>): Promise<T> {
-  return new Promise((done, fail) => {
+/** Reads the upload of a review, and calls `act` with it in the same transaction. Resolves to it after the transaction. */
+function transaction(project: string, mode: IDBTransactionMode, act?: (store: IDBObjectStore, found: StoredUpload | undefined) => void) {
+  return new Promise<StoredUpload | undefined>((done, fail) => {
     const opening = indexedDB.open('search-import', 1);
     opening.onupgradeneeded = () => opening.result.createObjectStore(STORE);
     opening.onerror = () => fail(opening.error);
     opening.onsuccess = () => {
       const database = opening.result;
-      const operation = act(database.transaction(STORE, mode).objectStore(STORE));
-      operation.onsuccess = () => done(operation.result);
-      operation.onerror = () => fail(operation.error);
-      operation.transaction?.addEventListener('complete', () => database.close());
+      const transaction = database.transaction(STORE, mode);
+      const store = transaction.objectStore(STORE);
+      const reading = store.get(project) as IDBRequest<StoredUpload | undefined>;
+      reading.onsuccess = () => act?.(store, reading.result);
+      transaction.oncomplete = () => (database.close(), done(reading.result));
+      transaction.onabort = () => (database.close(), fail(transaction.error));
     };
   });
 }
 
-const read = (project: string) =>
-  request('readonly', (store) => store.get(project) as IDBRequest<StoredUpload | undefined>);
-const write = (upload: StoredUpload) => request('readwrite', (store) => store.put(upload, upload.project));
-const drop = (project: string) => request('readwrite', (store) => store.delete(project));
+const read = (project: string) => transaction(project, 'readonly');
+/** Stores an upload, or replaces the one with the key `replaced`. Resolves to `false` if another tab has stored another one. */
+const write = async (upload: StoredUpload, replaced: string) => {
+  const isOurs = (found: StoredUpload | undefined) => !found || [upload.key, replaced].includes(found.key);
+  return isOurs(await transaction(upload.project, 'readwrite', (store, found) => isOurs(found) && store.put(upload, upload.project)));
+};
+/** Deletes the upload with a key. */
+const drop = (project: string, key: string) =>
+  transaction(project, 'readwrite', (store, found) => found?.key === key && store.delete(project));
 
 export const storedUploads = { read, write, drop };
 

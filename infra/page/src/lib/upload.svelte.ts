@@ -55,13 +55,14 @@ class Upload {
     this.#clear();
     this.project = project;
     const found = await storedUploads.read(project).catch(() => undefined);
-    if (!found || this.project !== project || this.entries.length) return;
-    this.#key = found.key;
-    this.name = found.name;
-    this.entries = found.files.map((file, index) => entry(file, found.sources?.[index]));
-    this.isBegun = found.isBegun;
-    this.#ids = found.ids;
-    this.searchId = found.searchId;
+    if (found && this.project === project && !this.entries.length) this.#restore(found);
+  }
+
+  #restore({ key, name, files, sources, isBegun, ids, searchId }: StoredUpload): void {
+    this.#key = key;
+    this.#ids = ids;
+    const entries = files.map((file, index) => entry(file, sources?.[index]));
+    Object.assign(this, { name, entries, isBegun, searchId });
   }
 
   /** Adds files and checks each of them. */
@@ -98,10 +99,10 @@ class Upload {
 
   /** Starts over without files. Files of an import that was already created stay with that import. */
   async forget(): Promise<void> {
-    const project = this.project;
+    const [project, key] = [this.project, this.#key];
     this.#clear();
     this.project = project;
-    await storedUploads.drop(project).catch(() => undefined);
+    await storedUploads.drop(project, key).catch(() => undefined);
   }
 
   #clear(): void {
@@ -110,18 +111,19 @@ class Upload {
     Object.assign(this, { name: '', entries: [], problem: undefined, isBegun: false, searchId: undefined });
   }
 
-  async keep(): Promise<void> {
+  /** Stores the upload in this browser, instead of the one with the key `replaced`. */
+  async keep(replaced = this.#key): Promise<void> {
     const { project, name, isBegun, searchId } = this;
     const files = this.entries.map(({ file }) => file);
     const sources = this.entries.map(({ source }) => ({ ...source }));
     const stored: StoredUpload = { project, name, isBegun, searchId, files, sources, key: this.#key, ids: [...this.#ids] };
-    this.isKept = await storedUploads.write(stored).then(() => true, () => false);
+    this.isKept = await storedUploads.write(stored, replaced).catch(() => false);
   }
 
   /** Creates the import and sends the files that have not arrived. Resolves to its id once all have. */
   async run(): Promise<string | undefined> {
     // The lock keeps another tab with the same upload from sending it twice.
-    return await withTabLock(`upload ${this.project}`, { ifAvailable: true }, async (isHeld) => {
+    return await withTabLock(`upload ${this.#key}`, { ifAvailable: true }, async (isHeld) => {
       if (isHeld) return this.#run();
       this.problem = 'Another tab is uploading these files.';
       return undefined;
@@ -133,6 +135,9 @@ class Upload {
     this.problem = undefined;
     for (const each of this.entries) each.problem = undefined;
     try {
+      // Another tab may have begun the same upload.
+      const found = await storedUploads.read(this.project).catch(() => undefined);
+      if (found?.isBegun && found.key === this.#key && !this.#ids.length) this.#restore(found);
       this.isBegun = true;
       await this.keep();
       let announced = await this.#create();
@@ -174,11 +179,12 @@ class Upload {
     if (!isRejected && !fault.endedImport) return;
     this.isBegun = false;
     // A changed request, or another import of the same files, needs another key.
+    const replaced = this.#key;
     this.#key = uuid();
     this.#ids = [];
     this.searchId = undefined;
     for (const each of this.entries) Object.assign(each, { isStored: false, part: 0 });
-    void this.keep();
+    void this.keep(replaced);
   }
 
   async #create(): Promise<Announced> {
@@ -195,7 +201,7 @@ class Upload {
     });
     this.searchId = announced.search_id;
     // The first answer lists all files in their order; later ones list only the missing files.
-    if (!this.#ids.length) this.#ids = announced.files.map((file) => file.file_id);
+    if (!this.#ids.length) this.#ids = await this.#idsOf(announced);
     for (const [index, each] of this.entries.entries()) {
       if (!announced.files.some((file) => file.file_id === this.#ids[index])) {
         Object.assign(each, { isStored: true, part: 1 });
@@ -203,6 +209,14 @@ class Upload {
     }
     await this.keep();
     return announced;
+  }
+
+  /** Returns the ids of all files in their order, also if another tab has uploaded some of them. */
+  async #idsOf({ search_id, files }: Announced): Promise<string[]> {
+    if (files.length === this.entries.length) return files.map((file) => file.file_id);
+    const path = { project: this.project, search: search_id };
+    const search = await unwrap(api.GET('/projects/{project}/searches/{search}', { params: { path } }));
+    return search.files.map((file) => file.file_id);
   }
 
   async #saveSources(search: string): Promise<void> {
