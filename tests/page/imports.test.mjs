@@ -363,6 +363,43 @@ test('a failed file is replaced, and a rejection is shown next to it', async () 
   await page.context().close();
 });
 
+test('an interrupted upload of a correction or a replacement is continued', async () => {
+  const project = crypto.randomUUID();
+  const id = await server.import('Interrupted repairs', [sample('broken.ris'), { name: 'notes.pdf', bytes: Buffer.from('%PDF-1.4 no references') }], { project });
+  const page = await open(server, `#/searches/${id}/unread?review=${project}`);
+  await page.getByRole('button', { name: /Show and correct/ }).click();
+  await page.getByLabel('Record in the file').fill('TY  - JOUR\nTI  - Corrected by hand\nER  - \n');
+  await page.route('**/uploads', (route) => route.abort('connectionreset'));
+  await page.getByRole('button', { name: 'Import 1 corrected record' }).click();
+  await page.getByRole('alert').getByText('Continue the upload when the server is back.').waitFor();
+  await page.getByText('An upload of corrected records was interrupted.').waitFor();
+  await assertScreen(page, 'an interrupted correction');
+  await shot(page, 'correction-interrupted');
+  await page.unroute('**/uploads');
+  await page.reload();
+  await page.locator('.tag', { hasText: 'Being corrected' }).waitFor();
+  await page.getByRole('button', { name: 'Continue the upload' }).click();
+  await page.locator('.tag.good', { hasText: 'Corrected' }).waitFor();
+
+  await page.getByRole('link', { name: 'Overview' }).click();
+  await page.route('**/uploads', (route) => route.abort('connectionreset'));
+  const chooser = page.locator('tbody tr', { hasText: 'notes.pdf' }).locator('input[type=file]');
+  await chooser.setInputFiles(join(SAMPLES, 'psycinfo.ris'));
+  const unsent = page.getByText('Continue the upload of psycinfo.ris');
+  await unsent.waitFor();
+  await page.unroute('**/uploads');
+  await page.reload();
+  await unsent.waitFor();
+  await chooser.setInputFiles(join(SAMPLES, 'utf-16.ris'));
+  await page.getByRole('alert').getByText('Choose this file again.').waitFor();
+  await assertScreen(page, 'an interrupted replacement');
+  await shot(page, 'replacement-interrupted');
+  await chooser.setInputFiles(join(SAMPLES, 'psycinfo.ris'));
+  await page.getByText('This import repairs').waitFor();
+  await page.locator('.tag', { hasText: 'Done' }).first().waitFor();
+  await page.context().close();
+});
+
 test('an import is cancelled, and deleted in every tab', async () => {
   const id = await server.announce('To be cancelled');
   const context = await (await browser()).newContext({ locale: 'en-GB' });

@@ -4,7 +4,7 @@ import { authorization } from './access-token.svelte';
 
 type Form = Schemas['FormView'];
 
-const CONNECTION_LOST = 'The connection was lost while the file was sent. The upload starts again when the server is back.';
+const CONNECTION_LOST = 'The connection was lost while the file was sent. Continue the upload when the server is back.';
 
 /** Returns the address of a form. The browser may know a server on this machine under another name than the form has. */
 export function address(form: Form): string {

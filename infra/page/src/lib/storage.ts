@@ -48,6 +48,10 @@ const drop = (project: string, key: string) =>
 
 export const storedUploads = { read, write, drop };
 
+/** Returns the rest of each key of this browser's local storage that begins with `prefix`. */
+export const storedKeys = (prefix: string): string[] =>
+  Object.keys(localStorage).flatMap((key) => (key.startsWith(prefix) ? [key.slice(prefix.length)] : []));
+
 /** Returns accessors of a text in this browser's local storage; `null` removes it. */
 export function storedText(key: string): { get: () => string | null; set: (text: string | null) => void } {
   return {
