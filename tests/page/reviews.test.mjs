@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { assertScreen, browser, closeBrowser, deadLetter, heading, open, openIn, PROGRAM, sample, SAMPLES, Server, shot, until } from './harness.mjs';
+import { assertScreen, browser, closeBrowser, deadLetter, heading, open, openIn, PROGRAM, PROJECT, sample, SAMPLES, Server, shot, until } from './harness.mjs';
 
 let server;
 
@@ -79,6 +79,40 @@ test('tabs share one stream, and another tab leads after the leader is closed', 
   await tabs.shift().close();
   await server.import('Received by all', [sample('utf-16.ris')]);
   for (const tab of tabs) await tab.locator('tbody tr', { hasText: 'Received by all' }).getByText('Done').waitFor();
+  await context.close();
+});
+
+test('a tab stays connected while the timers of the leader are stopped', async () => {
+  const context = await (await browser()).newContext({ locale: 'en-GB' });
+  // The browser hardly runs the timers of a hidden tab. The test runs those of the other tab.
+  await context.addInitScript(() => {
+    const now = Date.now;
+    Object.assign(globalThis, { intervals: [], passed: 0, setInterval: (act) => globalThis.intervals.push(act) });
+    Date.now = () => now() + globalThis.passed;
+  });
+  const leader = await openIn(context, server);
+  await leader.locator('.connection.on').waitFor();
+  const other = await openIn(context, server);
+  await other.locator('.connection.on').waitFor();
+  await other.evaluate((name) => {
+    globalThis.answers = 0;
+    new BroadcastChannel(name).onmessage = ({ data }) => { if (data.on) globalThis.answers += 1; };
+    new MutationObserver(() => { if (document.querySelector('.connection.off')) globalThis.wasOff = true; }).observe(document.body, { subtree: true, childList: true, attributes: true });
+  }, `searches of ${PROJECT}`);
+  for (let n = 1; n < 6; n += 1) {
+    await other.evaluate(() => {
+      globalThis.passed += 5_000;
+      for (const act of globalThis.intervals) act();
+    });
+    await until('the leader has answered', () => other.evaluate((n) => globalThis.answers >= n, n));
+  }
+  assert.equal(await other.evaluate(() => globalThis.wasOff), undefined);
+  // Without answers, the tab shows that it is not connected.
+  await leader.evaluate(() => { BroadcastChannel.prototype.postMessage = () => undefined; });
+  await until('the tab is not connected', async () => {
+    await other.evaluate(() => { for (const act of globalThis.intervals) act(); });
+    return other.locator('.connection.off').isVisible();
+  });
   await context.close();
 });
 

@@ -12,9 +12,9 @@ import { hasEnded } from '../lib/format';
 
 /** Delay before a stream that the server has refused is opened again. */
 const REOPEN_MS = 2_000;
-/** Interval of the leader's heartbeats, and the time without one after which other tabs show a lost connection. */
-const HEARTBEAT_MS = 5_000;
-const HEARTBEAT_TIMEOUT_MS = 12_000;
+/** Interval of the other tabs' questions to the leader, and the number without an answer that shows a lost connection. */
+const QUESTION_MS = 5_000;
+const MAX_UNANSWERED = 2;
 /** Interval between polls while an import is running and the page is visible, and otherwise. */
 const POLL_BUSY_MS = 1_000;
 const POLL_IDLE_MS = 10_000;
@@ -32,8 +32,8 @@ interface TabMessage {
   on?: boolean;
   /** The id of an import that was deleted. */
   gone?: string;
-  /** Sent by a tab that has just opened. */
-  hello?: true;
+  /** The question of another tab whether the leader is connected. */
+  question?: true;
 }
 
 /** Whether changes arrive; undefined until this is known. */
@@ -64,10 +64,11 @@ function subscribe<T>(set: Set<T>, item: T): () => void {
   return () => set.delete(item);
 }
 
-let lastMessageAt = 0;
+/** The number of questions since the latest message of the leader. */
+let unanswered = 0;
 
 function receive(message: TabMessage): void {
-  lastMessageAt = Date.now();
+  unanswered = 0;
   const { search, gone, activity } = message;
   if (message.on !== undefined) setConnected(message.on);
   if (search) for (const listener of listeners) listener(search);
@@ -100,14 +101,19 @@ export function follow(project: string): () => void {
     receive(message);
   };
   ours.onmessage = ({ data }: MessageEvent<TabMessage>) => {
-    if (!data.hello) receive(data);
+    if (!data.question) receive(data);
     else if (isLeader && connection.on !== undefined) ours.postMessage({ on: connection.on } satisfies TabMessage);
   };
-  ours.postMessage({ hello: true } satisfies TabMessage);
-  const heartbeat = setInterval(() => {
-    if (isLeader) ours.postMessage({ on: connection.on === true } satisfies TabMessage);
-    else if (lastMessageAt && Date.now() - lastMessageAt > HEARTBEAT_TIMEOUT_MS) setConnected(false);
-  }, HEARTBEAT_MS);
+  // The leader only answers: browsers run the timers of a hidden tab once a minute, but deliver its messages.
+  const ask = () => {
+    if (isLeader) return;
+    if (unanswered >= MAX_UNANSWERED && connection.on !== undefined) setConnected(false);
+    unanswered += 1;
+    ours.postMessage({ question: true } satisfies TabMessage);
+  };
+  unanswered = 0;
+  ask();
+  const asking = setInterval(ask, QUESTION_MS);
   const lead = async () => {
     isLeader = true;
     // An `EventSource` cannot send the token's header field.
@@ -118,7 +124,7 @@ export function follow(project: string): () => void {
   withTabLock(name, { signal: leaving.signal }, lead).catch(() => undefined);
   return () => {
     leaving.abort();
-    clearInterval(heartbeat);
+    clearInterval(asking);
     ours.close();
     connection.on = undefined;
   };
