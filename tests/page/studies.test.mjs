@@ -354,6 +354,8 @@ test('a reviewer rejects a duplicate and undoes the decision', async () => {
     await page.getByRole('button', { name: 'Refresh' }).click();
     return page.locator('.pair').isVisible();
   });
+  await decision.nth(1).waitFor();
+  assert.equal(await decision.getByRole('button', { name: /^Undo/ }).count(), 0, 'an earlier decision cannot be undone');
   await page.context().close();
 });
 
