@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { assertScreen, browser, closeBrowser, deadLetter, heading, open, openIn, PROGRAM, PROJECT, sample, SAMPLES, Server, shot, until } from './harness.mjs';
+import { assertScreen, browser, closeBrowser, deadLetter, heading, open, openIn, PROGRAM, PROJECT, sample, SAMPLES, Server, shot, text, until } from './harness.mjs';
 
 let server;
 
@@ -66,6 +66,34 @@ test('a late response does not replace a newer state', async () => {
     assert.ok(await failed.isVisible(), hash(id));
     await page.context().close();
   }
+});
+
+test('the counts of imports follow decisions and repairs', async () => {
+  const project = crypto.randomUUID();
+  const record = (title, author) => `TY  - JOUR\nTI  - ${title}\nAU  - ${author}\nPY  - 2020\nDO  - 10.1000/zinc\nER  - \n`;
+  const [first, second] = [
+    await server.import('Kept', [text('a.ris', record('Zinc for the common cold in children', 'Berg, A.'))], { project }),
+    await server.import('Repeated', [text('b.ris', record('Zinc for the common cold in children', 'Berg, Anna')), sample('broken.ris')], { project }),
+  ];
+  const [list, overview] = [await open(server, `#/searches?review=${project}`), await open(server, `#/searches/${second}?review=${project}`)];
+  const row = list.locator(`tr[data-id="${second}"]`);
+  const cell = (of, name, value) => of.locator(`td[data-label="${name}"]`, { hasText: new RegExp(`^${value}(?!\\d)`) });
+  const file = overview.locator('tr', { hasText: 'b.ris' });
+  await cell(row, 'Duplicates', '1').waitFor();
+  await cell(file, 'Duplicates', '1').waitFor();
+  for (const page of [list, overview]) await page.locator('.connection.on').waitFor();
+  const fileOf = async (search_id) => ({ search_id, file_id: (await (await fetch(`${server.searches(project)}/${search_id}`)).json()).files[0].file_id, record: 1 });
+  const body = JSON.stringify({ decision: 'different', studies: [await fileOf(second), await fileOf(first)] });
+  assert.ok((await fetch(`${server.url}/projects/${project}/duplicates/decisions`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })).ok);
+  await cell(row, 'Duplicates', '0').waitFor();
+  await cell(file, 'Duplicates', '0').waitFor();
+  await cell(row, 'Not imported', '1').waitFor();
+  await overview.getByRole('link', { name: 'Not imported', exact: true }).click();
+  await overview.getByRole('button', { name: /Show and correct/ }).click();
+  await overview.getByLabel('Record in the file').fill('TY  - JOUR\nTI  - Corrected by hand\nER  - \n');
+  await overview.getByRole('button', { name: 'Import 1 corrected record' }).click();
+  await cell(row, 'Not imported', '0').waitFor();
+  for (const page of [list, overview]) await page.context().close();
 });
 
 test('tabs share one stream, and another tab leads after the leader is closed', async () => {

@@ -15,6 +15,8 @@ const REOPEN_MS = 2_000;
 /** Interval of the other tabs' questions to the leader, and the number without an answer that shows a lost connection. */
 const QUESTION_MS = 5_000;
 const MAX_UNANSWERED = 2;
+/** Delays after a change by a user, after which counts are loaded again. */
+const RECOUNT_MS = [1_000, 10_000];
 /** Interval between polls while an import is running and the page is visible, and otherwise. */
 const POLL_BUSY_MS = 1_000;
 const POLL_IDLE_MS = 10_000;
@@ -52,6 +54,21 @@ export const onActivity = (listener: (activity: Activity) => void) => subscribe(
 export const onDeleted = (listener: (search: string) => void) => subscribe(deletionListeners, listener);
 /** Calls the listener when the connection is restored, since the displayed data may be stale by then. */
 export const onReconnect = (listener: () => void) => subscribe(reconnectListeners, listener);
+
+/**
+ * Calls `act` twice after changes by users and deletions: duplicates are counted again some seconds after a decision. Many
+ * changes in a row count as one. Returns a function that stops it.
+ */
+export function afterChanges(act: () => void): () => void {
+  let timers: ReturnType<typeof setTimeout>[] = [];
+  const stop = () => timers.forEach(clearTimeout);
+  const restart = () => {
+    stop();
+    timers = RECOUNT_MS.map((delay) => setTimeout(act, delay));
+  };
+  const removers = [onActivity(restart), onDeleted(restart), stop];
+  return () => removers.forEach((remove) => remove());
+}
 
 /** Informs every tab, including this one, that an import is deleted. */
 export function announceDeleted(search: string): void {
