@@ -170,6 +170,26 @@ test('sources are detected, changed, and counted for PRISMA', async () => {
   await page.context().close();
 });
 
+test('a review with too many imports to be counted is listed', async () => {
+  const project = crypto.randomUUID();
+  const record = (n) => `TY  - JOUR\nTI  - Zinc for the common cold in children\nAU  - Berg, A${'nna'.slice(0, n)}.\nPY  - 2020\nDO  - 10.1000/zinc\nER  - \n`;
+  for (const n of [0, 1]) await server.import(`search ${n}`, [text(`${n}.ris`, record(n))], { project });
+  const page = await open(server, `#/new?review=${project}`);
+  const detail = 'the review has more than 1,000 imports';
+  await page.route(/\/(prisma|progress)$/, (route) => route.fulfill({ status: 422, contentType: 'application/problem+json', body: JSON.stringify({ type: 'about:blank', title: 'Unprocessable', status: 422, detail }) }));
+  const main = page.getByRole('navigation', { name: 'Main' });
+  await main.getByRole('link', { name: 'Studies' }).click();
+  await page.getByText('2 studies').waitFor();
+  assert.equal(await page.locator('.study a').count(), 2);
+  await assertScreen(page, 'studies without counts');
+  await main.getByRole('link', { name: 'Duplicates' }).click();
+  await page.getByLabel('Show').selectOption('all');
+  await page.locator('.pair').waitFor();
+  await page.getByRole('button', { name: 'Apply the rule' }).waitFor();
+  await assertScreen(page, 'duplicates without counts');
+  await page.context().close();
+});
+
 test('studies of one work are shown side by side and decided separately', async () => {
   const project = crypto.randomUUID();
   const record = (n) => `TY  - JOUR\nTI  - Zinc for the common cold in children\nAU  - Berg, A${'nna'.slice(0, n)}.\nPY  - 2020\nDO  - 10.1000/zinc\nER  - \n`;

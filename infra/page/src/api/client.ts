@@ -60,6 +60,14 @@ export async function unwrap<T>(call: Promise<{ data?: T; error?: unknown; respo
   throw fault(response.status, error);
 }
 
+/** Returns the counts of a review; undefined if it has more imports than the server counts. */
+export function countsOf<T>(call: Parameters<typeof unwrap<T>>[0]): Promise<T | undefined> {
+  return unwrap(call).catch((error: unknown) => {
+    if (error instanceof Fault && error.status === 422) return undefined;
+    throw error;
+  });
+}
+
 /** Converts the body of an error response, which is problem details or a line of text. */
 export function fault(status: number, body: unknown): Fault {
   if (typeof body === 'string' && body.trim()) return new Fault(sentence(body), status);
