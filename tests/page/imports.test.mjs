@@ -208,6 +208,9 @@ test('an upload is continued in another tab, with each file under its name', asy
     await first.getByRole('button', { name: 'Import' }).click();
     await first.getByText(/could not be uploaded\. The uploaded files are kept/).waitFor();
     await first.close();
+    await second.getByText('Enter the source').first().click();
+    await second.getByLabel('Database or register').first().fill('Embase');
+    await second.getByText('These files are not stored in this browser.').waitFor();
     if (!isStored) await second.evaluate(() => new Promise((done) => (indexedDB.deleteDatabase('search-import').onsuccess = done)));
     await second.getByRole('button', { name: 'Import' }).click();
     await heading(second, 'psycinfo');

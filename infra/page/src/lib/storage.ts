@@ -37,9 +37,13 @@ function transaction(project: string, mode: IDBTransactionMode, act?: (store: ID
 }
 
 const read = (project: string) => transaction(project, 'readonly');
-/** Stores an upload, or replaces the one with the key `replaced`. Resolves to `false` if another tab has stored another one. */
+/** Stores an upload, or replaces the one with the key `replaced`. Resolves to `false` if another tab's stays. */
 const write = async (upload: StoredUpload, replaced: string) => {
-  const isOurs = (found: StoredUpload | undefined) => !found || [upload.key, replaced].includes(found.key);
+  const isOurs = (found: StoredUpload | undefined) => {
+    // Another tab may have begun the same upload, whose files are fixed since.
+    if (found?.key === upload.key) return upload.isBegun || !found.isBegun;
+    return !found || found.key === replaced;
+  };
   return isOurs(await transaction(upload.project, 'readwrite', (store, found) => isOurs(found) && store.put(upload, upload.project)));
 };
 /** Deletes the upload with a key. */
