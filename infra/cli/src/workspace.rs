@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use backend::{Backend, BackendKind, Config, SystemHost};
-use embedded::{DATABASE, MAX_DECISIONS, OpenError, Settings, Store};
+use embedded::{DATABASE, OpenError, Settings, Store};
 use functions::{SYSTEM, dispatch_outbox};
 use imports::queues::QUEUES;
 use imports::{Jobs, Ports, ProjectId, SearchId, StudyStores};
@@ -22,9 +22,6 @@ use crate::interrupt::resume_command;
 /// The receive limit of messages in a data directory. Every interruption of this program counts as a receive, and must
 /// not dead-letter the message.
 const RECEIVE_LIMIT: u32 = 20;
-
-/// The number of decisions read in one call.
-const DECISIONS_PAGE: usize = 1_000;
 
 /// The interval between checks whether all work is done.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -186,22 +183,14 @@ impl Workspace {
         runner.run_until(idle).await?
     }
 
-    /// Returns the decisions about the messages of a search, at most as many as a data directory keeps; `None` if no
-    /// history is kept.
+    /// Returns the decisions about the messages of a search, up to 10,000; `None` if no history is kept.
     pub(crate) async fn decisions(
         &self,
         search: SearchId,
     ) -> anyhow::Result<Option<Vec<DecisionRecord<RecordedVerdict>>>> {
         let is_kept = self.backend.config.history.is_some();
         let Some(history) = self.ports().engine.history.as_ref().filter(|_| is_kept) else { return Ok(None) };
-        let (mut decisions, mut after) = (Vec::new(), None);
-        while decisions.len() < MAX_DECISIONS {
-            let page = history.history(Some(search), after, DECISIONS_PAGE).await?;
-            let Some((cursor, _)) = page.last() else { break };
-            after = Some(*cursor);
-            decisions.extend(page.into_iter().map(|(_, decision)| decision));
-        }
-        Ok(Some(decisions))
+        Ok(Some(operate::instance::decisions(history.as_ref(), search).await?))
     }
 
     /// Returns the project of a command, which comes from the command line or from the settings.
