@@ -1,5 +1,7 @@
 //! The error of stores, queues and buckets.
 
+use std::fmt::Display;
+
 /// The cause as the adapter's library reported it.
 pub type Source = Box<dyn std::error::Error + Send + Sync>;
 
@@ -94,6 +96,17 @@ pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
         text.push_str(": ");
         text.push_str(&cause.to_string());
         next = cause.source();
+    }
+    text
+}
+
+/// Joins the first names for the text of an error, and counts the others.
+pub fn some_of<T: Display>(items: impl ExactSizeIterator<Item = T>) -> String {
+    const SHOWN: usize = 3;
+    let count = items.len();
+    let mut text = items.take(SHOWN).map(|item| item.to_string()).collect::<Vec<_>>().join(", ");
+    if count > SHOWN {
+        text.push_str(&format!(" and {} more", count - SHOWN));
     }
     text
 }

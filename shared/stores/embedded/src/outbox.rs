@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use messages::store::some_of;
 use messages::{MessageId, StoreError};
 use outbox::{
     ClaimedEntries, Entry, EntryResult, InspectOutbox, OutboxRecord, Owner, Settlement, SweepOutbox,
@@ -15,7 +16,7 @@ use crate::Store;
 use crate::fault::Fault;
 use crate::intercept::Call;
 use crate::tables::explain;
-use crate::value::{from_json, json, limit, nanos, parse, some_of, timestamp};
+use crate::value::{from_json, json, limit, nanos, parse, timestamp};
 
 /// The outboxes of all records of one kind.
 #[derive(Clone)]

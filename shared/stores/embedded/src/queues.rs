@@ -10,6 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use messages::queue::MAX_BATCH;
+use messages::store::some_of;
 use messages::{
     Delivery, Disposition, MessageId, Outgoing, PartitionKey, Queue, QueueSpec, ReceiveMessages,
     ReceivedMessage, SendError, SendMessages, StoreError,
@@ -20,7 +21,7 @@ use crate::Store;
 use crate::fair_queueing::{self, Group, PendingAck};
 use crate::fault::Fault;
 use crate::intercept::Call;
-use crate::value::{later, nanos, some_of};
+use crate::value::{later, nanos};
 
 /// A message on its way into a queue.
 pub(crate) struct QueuedMessage {

@@ -6,6 +6,7 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use messages::store::some_of;
 use messages::{MessageId, PartitionKey, StoreError};
 use outbox::{Entry, Owner, Settlement};
 use rusqlite::{Connection, OptionalExtension, named_params, params};
@@ -14,7 +15,7 @@ use saga::{Document, LoadResult, Persist, PersistOutcome, ReadDocuments, WriteDo
 use crate::Store;
 use crate::fault::Fault;
 use crate::intercept::{Call, Phase};
-use crate::value::{from_json, int, json, later, nanos, some_of, uint};
+use crate::value::{from_json, int, json, later, nanos, uint};
 use crate::work::Durability;
 
 #[async_trait]

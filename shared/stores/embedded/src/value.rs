@@ -1,6 +1,5 @@
 //! The representation of values in columns.
 
-use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -55,15 +54,4 @@ pub(crate) fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
 /// Parses a text column, such as an id.
 pub(crate) fn parse<T: FromStr>(what: &'static str, text: &str) -> Result<T, Fault> {
     text.parse().map_err(|_| Fault::Malformed { what, text: text.to_owned() })
-}
-
-/// Joins the first few names for the text of an error.
-pub(crate) fn some_of<T: Display>(items: impl ExactSizeIterator<Item = T>) -> String {
-    const SHOWN: usize = 3;
-    let count = items.len();
-    let mut text = items.take(SHOWN).map(|item| item.to_string()).collect::<Vec<_>>().join(", ");
-    if count > SHOWN {
-        text.push_str(&format!(" and {} more", count - SHOWN));
-    }
-    text
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
+use messages::store::some_of;
 use messages::{PartitionKey, StoreError};
 use outbox::{AgeFilter, Cursor, Page, ReadViews, View, ViewPosition, WriteViews};
 use rusqlite::{Connection, Params, Row, params};
@@ -12,7 +13,7 @@ use uuid::Uuid;
 use crate::Store;
 use crate::fault::Fault;
 use crate::intercept::Call;
-use crate::value::{from_json, int, json, limit, nanos, parse, some_of, timestamp, uint};
+use crate::value::{from_json, int, json, limit, nanos, parse, timestamp, uint};
 
 #[async_trait]
 impl WriteViews for Store {

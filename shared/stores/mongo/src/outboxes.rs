@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use jiff::Timestamp;
+use messages::store::some_of;
 use messages::{PartitionKey, SessionId, StoreError};
 use mongodb::bson::{Bson, Document, doc};
 use mongodb::options::Hint;
@@ -17,7 +18,7 @@ use crate::indexes::{HAS_ENTRIES, POISONED};
 use crate::names::{collections, record};
 use crate::pipeline::Statement;
 use crate::reply::Reply;
-use crate::value::{Key, literal, nanos, some_of, uuid};
+use crate::value::{Key, literal, nanos, uuid};
 use crate::{Mongo, entry, pipeline};
 
 /// Outboxes of all records in one collection.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use jiff::Timestamp;
+use messages::store::some_of;
 use messages::{PartitionKey, StoreError};
 use mongodb::bson::{Bson, Document as Bsons, doc};
 use mongodb::options::ReadConcern;
@@ -16,7 +17,7 @@ use crate::document::{StoredVersion, decode, has_expired, stored_version};
 use crate::error::CallError;
 use crate::names::{collections, record};
 use crate::pipeline::{self, Statement};
-use crate::value::{Key, expired_until, some_of, uuid};
+use crate::value::{Key, expired_until, uuid};
 
 #[async_trait]
 impl ReadDocuments for Mongo {

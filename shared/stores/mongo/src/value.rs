@@ -118,17 +118,6 @@ pub(crate) fn serde_field<T: DeserializeOwned>(document: &Document, name: &str) 
     from_bson(field(document, name)?.clone()).map_err(|why| format!("its {name}: {why}"))
 }
 
-/// Joins the first names for the text of an error.
-pub(crate) fn some_of<T: std::fmt::Display>(items: impl ExactSizeIterator<Item = T>) -> String {
-    const SHOWN: usize = 3;
-    let count = items.len();
-    let mut text = items.take(SHOWN).map(|item| item.to_string()).collect::<Vec<_>>().join(", ");
-    if count > SHOWN {
-        text.push_str(&format!(" and {} more", count - SHOWN));
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

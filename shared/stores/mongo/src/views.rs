@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use futures::future::try_join;
+use messages::store::some_of;
 use messages::{PartitionKey, StoreError};
 use mongodb::bson::{Bson, Document, Timestamp as ClusterTime, doc};
 use outbox::{AgeFilter, Cursor, Page, ReadViews, View, ViewPosition, WriteViews};
@@ -19,8 +20,8 @@ use crate::names::collections;
 use crate::names::view::{CHANGED_AT, CHANGED_IN, CREATED_AT, ENDED, FURTHER_LISTS, LIST};
 use crate::pipeline::Statement;
 use crate::value::{
-    Key, bool_field, count_field, int, int_field, literal, nanos, serde_field, some_of, timestamp, to_bson,
-    uuid, uuid_field,
+    Key, bool_field, count_field, int, int_field, literal, nanos, serde_field, timestamp, to_bson, uuid,
+    uuid_field,
 };
 
 const ID: &str = "_id";
