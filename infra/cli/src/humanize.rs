@@ -1,11 +1,7 @@
 //! Formatting of numbers, times and sentences.
 
 use jiff::Timestamp;
-
-/// Formats a count, such as `1 record` or `2 records`.
-pub(crate) fn counted(count: u64, one: &str, several: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { several })
-}
+pub(crate) use operate::health::counted;
 
 /// Formats a number of records.
 pub(crate) fn records(count: u64) -> String {

@@ -505,7 +505,7 @@ pub fn first_ids<T: ToString>(ids: &[T]) -> String {
     format!("{}{more}", named.join(", "))
 }
 
-/// Returns a number with its noun.
+/// Returns a number with its noun, such as `1 record` or `2 records`.
 pub fn counted(count: u64, one: &str, several: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { several })
 }
