@@ -17,7 +17,6 @@ use saga::failures::{
 use uuid::Uuid;
 
 use crate::Dynamo;
-use crate::error::MalformedItem;
 use crate::item::{self, Item, number, readable, text};
 use crate::listing::{Range, Scan};
 use crate::names::attributes::{CONTENT, DELETED, KEY, REVISION};
@@ -43,10 +42,6 @@ fn of_cause(status: FailureStatus, fingerprint: &str) -> String {
     format!("failure#{status}#{}", Uuid::new_v5(&Uuid::nil(), fingerprint.as_bytes()))
 }
 
-pub(crate) fn revision(stored: &Item) -> Result<u64, MalformedItem> {
-    item::number_of(stored, REVISION)?.ok_or(MalformedItem(REVISION))
-}
-
 fn encode(failure: &Failure, revision: u64, doing: &str) -> Result<Item, StoreError> {
     let (id, status) = (failure.id.as_uuid(), failure.state.standing());
     let mut item = item::new(&key(failure.id));
@@ -70,7 +65,7 @@ fn decode(stored: &Item, doing: &str) -> Result<Option<Failure>, StoreError> {
         return Ok(None);
     }
     let failure: Failure = item::from_json(stored, CONTENT, doing)?;
-    Ok(Some(Failure { revision: readable(revision(stored), doing)?, ..failure }))
+    Ok(Some(Failure { revision: readable(item::revision(stored), doing)?, ..failure }))
 }
 
 /// Returns a value of a list. An unreadable item is logged and skipped, so that it does not hide the others.
@@ -88,7 +83,7 @@ impl Dynamo {
         let known = if change.revision == 0 { Knowledge::Absent } else { Knowledge::Nothing };
         self.change_item(&key, known, &doing, |stored| {
             let stored = stored.filter(|item| !item::is_deleted(item));
-            let found = readable(stored.map(revision).transpose(), &doing)?.unwrap_or(0);
+            let found = readable(stored.map(item::revision).transpose(), &doing)?.unwrap_or(0);
             if found != change.revision || (found == 0 && change.next.is_none()) {
                 return Ok(Change::Keep(false));
             }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use messages::StoreError;
 
 use crate::error::{Limit, MAX_ITEM_BYTES, MAX_KEY_BYTES, MalformedItem};
-use crate::names::attributes::{DELETED, EXPIRES, KEEP_UNTIL, KEY, STAMP};
+use crate::names::attributes::{DELETED, EXPIRES, KEEP_UNTIL, KEY, REVISION, STAMP};
 
 pub(crate) type Item = HashMap<String, AttributeValue>;
 
@@ -51,6 +51,11 @@ pub(crate) fn number_of<T: FromStr>(item: &Item, name: &'static str) -> Result<O
 pub(crate) fn time_of(item: &Item, name: &'static str) -> Result<Option<Timestamp>, MalformedItem> {
     let nanos: Option<i128> = number_of(item, name)?;
     nanos.map(Timestamp::from_nanosecond).transpose().map_err(|_| MalformedItem(name))
+}
+
+/// Returns the number of writes of an item.
+pub(crate) fn revision(item: &Item) -> Result<u64, MalformedItem> {
+    number_of(item, REVISION)?.ok_or(MalformedItem(REVISION))
 }
 
 /// Returns `true` if the attribute is `true`.

@@ -8,7 +8,7 @@ use messages::StoreError;
 use saga::failures::{AuditEntry, Operation, OperationId};
 
 use crate::Dynamo;
-use crate::failures::{listed, revision};
+use crate::failures::listed;
 use crate::item::{self, Item, number, readable, text};
 use crate::listing::{Range, Scan};
 use crate::names::attributes::{CONTENT, OPERATION, REVISION};
@@ -31,7 +31,7 @@ fn key(id: OperationId) -> String {
 
 fn decode(stored: &Item, doing: &str) -> Result<Operation, StoreError> {
     let operation: Operation = item::from_json(stored, CONTENT, doing)?;
-    Ok(Operation { revision: readable(revision(stored), doing)?, ..operation })
+    Ok(Operation { revision: readable(item::revision(stored), doing)?, ..operation })
 }
 
 fn encode(operation: &Operation, revision: u64, doing: &str) -> Result<Item, StoreError> {
@@ -126,7 +126,7 @@ fn steps(
     lock: Option<&Item>,
     doing: &str,
 ) -> Result<Option<Vec<Step>>, StoreError> {
-    let found = readable(stored.map(revision).transpose(), doing)?.unwrap_or(0);
+    let found = readable(stored.map(item::revision).transpose(), doing)?.unwrap_or(0);
     let holder = readable(lock.map(|lock| item::str_of(lock, OPERATION)).transpose(), doing)?.unwrap_or(NONE);
     let id = operation.id.to_string();
     let runs = !operation.phase.has_ended();

@@ -8,8 +8,7 @@ use outbox::records::{OwnedRecord, RecordRead};
 use outbox::{Key, ReadRecords, Record, Write, WriteRecords};
 
 use crate::Dynamo;
-use crate::error::MalformedItem;
-use crate::item::{self, Item, number, readable};
+use crate::item::{self, number, readable};
 use crate::names::attributes::{CONTENT, REVISION};
 use crate::transaction::Step;
 use crate::update::{Change, Knowledge};
@@ -19,17 +18,13 @@ fn key(key: &Key) -> String {
     format!("record#{}#{}#{}", key.kind.len(), key.kind, key.id)
 }
 
-fn revision(stored: &Item) -> Result<u64, MalformedItem> {
-    item::number_of(stored, REVISION)?.ok_or(MalformedItem(REVISION))
-}
-
 #[async_trait]
 impl ReadRecords for Dynamo {
     async fn record(&self, wanted: &Key) -> Result<Option<Record>, StoreError> {
         let doing = format!("reading record {wanted}");
         let Some(stored) = self.get(&key(wanted), &doing).await? else { return Ok(None) };
         let body = item::from_json(&stored, CONTENT, &doing)?;
-        Ok(Some(Record { revision: readable(revision(&stored), &doing)?, body }))
+        Ok(Some(Record { revision: readable(item::revision(&stored), &doing)?, body }))
     }
 }
 
@@ -38,7 +33,7 @@ impl WriteRecords for Dynamo {
     async fn write_record(&self, write: &Write) -> Result<(), StoreError> {
         let (doing, key) = (format!("writing record {}", write.key), key(&write.key));
         self.change_item(&key, Knowledge::Nothing, &doing, |stored| {
-            let found = readable(stored.map(revision).transpose(), &doing)?.unwrap_or(0);
+            let found = readable(stored.map(item::revision).transpose(), &doing)?.unwrap_or(0);
             let mut next = item::new(&key);
             item::set(&mut next, REVISION, number(found.saturating_add(1)));
             item::set(&mut next, CONTENT, item::json(&write.body, &doing)?);
@@ -50,7 +45,7 @@ impl WriteRecords for Dynamo {
     async fn advance_record(&self, record: &OwnedRecord) -> Result<(), StoreError> {
         let (doing, key) = (format!("writing record {}", record.key), key(&record.key));
         self.change_item(&key, Knowledge::Nothing, &doing, |stored| {
-            let found = readable(stored.map(revision).transpose(), &doing)?.unwrap_or(0);
+            let found = readable(stored.map(item::revision).transpose(), &doing)?.unwrap_or(0);
             if found >= record.revision {
                 return Ok(Change::Keep(()));
             }

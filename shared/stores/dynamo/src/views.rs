@@ -132,7 +132,7 @@ fn decode(stored: &Item, doing: &str) -> Result<View, StoreError> {
     let read = || {
         Ok(View {
             partition: partition(stored)?,
-            revision: item::number_of(stored, REVISION)?.ok_or(MalformedItem(REVISION))?,
+            revision: item::revision(stored)?,
             ended: item::is(stored, ENDED),
             list: item::parsed(stored, LIST)?,
             also_in: BTreeSet::new(),
