@@ -53,7 +53,7 @@ pub(crate) struct New {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Provision {
     /// Prefix of all names
-    #[arg(long, default_value = "search-import", value_parser = bucket_prefix)]
+    #[arg(long, default_value = "search-import", value_parser = system_tools::provision::prefix)]
     pub(crate) name: String,
 }
 
@@ -68,17 +68,6 @@ pub(crate) struct Sample {
     /// Only compare the function's response in this file with the expected one
     #[arg(long, value_name = "FILE")]
     pub(crate) answer: Option<PathBuf>,
-}
-
-/// Checks a prefix. The name of the bucket has the strictest rules: 3 to 63 lower-case letters, digits and hyphens
-/// (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html>), including the suffix `-upload`.
-fn bucket_prefix(name: &str) -> Result<String, String> {
-    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if (1..=56).contains(&name.len()) && name.chars().all(allowed) && !name.starts_with('-') {
-        Ok(name.to_owned())
-    } else {
-        Err("must be 1 to 56 lower-case letters, digits and hyphens".to_owned())
-    }
 }
 
 #[derive(Debug, clap::Args)]

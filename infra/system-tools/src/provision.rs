@@ -37,8 +37,13 @@ pub struct Args {
     pub store: DocumentStore,
 }
 
-/// Checks the prefix of the names.
-fn prefix(name: &str) -> Result<String, String> {
+/// Checks the prefix of the names. The name of a bucket has the strictest rules: 3 to 63 lower-case letters, digits and
+/// hyphens (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html>), including the suffix
+/// `-upload`.
+///
+/// # Errors
+/// Returns the rule if the prefix breaks it.
+pub fn prefix(name: &str) -> Result<String, String> {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if (1..=56).contains(&name.len()) && name.chars().all(allowed) && !name.starts_with('-') {
         Ok(name.to_owned())
