@@ -11,8 +11,7 @@ use imports::queues::{CONTROL, SAGA, UPLOADS};
 use imports::{JobState, SearchId};
 use jiff::SignedDuration;
 use messages::{
-    AttemptId, Depth, Disposition, Host, InspectQueues, Message, Outgoing, Queue, ReceiveMessages, SendError,
-    SendMessages, StoreError,
+    AttemptId, Depth, Disposition, Host, InspectQueues, Message, Queue, ReceiveMessages, StoreError,
 };
 use saga::failures::{
     Change, Failure, FailureStatus, Failures, Origin, Phase as Step, RequestRefusal, Retry, Selection, State,
@@ -20,7 +19,7 @@ use saga::failures::{
 use uuid::Uuid;
 
 use crate::failures::{all, gather, of, operation, run_to_the_end, search_with_dead_letter};
-use crate::world::{CrashAt, TWO_RECORDS, World};
+use crate::world::{CrashAt, TWO_RECORDS, WithoutQueues, World};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -121,16 +120,6 @@ async fn canary_that_cannot_be_retried_stops_operation() {
     assert!(matches!(ended.phase, Step::Stopped { .. }), "{ended:?}");
     assert_eq!((ended.retried, ended.refused), (0, 1));
     assert_eq!(of(&world, FailureStatus::Open).await.len(), 2);
-}
-
-/// A process without the addresses of queues.
-struct WithoutQueues;
-
-#[async_trait]
-impl SendMessages for WithoutQueues {
-    async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
-        messages.iter().map(|message| Err(SendError::UnknownQueue(message.queue.clone()))).collect()
-    }
 }
 
 #[tokio::test]

@@ -31,7 +31,7 @@ use saga::{
 use service::{Cancellation, ProjectAccess};
 use testing::{ManualHost, sample};
 
-use crate::world::{CrashAt, TWO_RECORDS, World, body, call, deliveries};
+use crate::world::{CrashAt, TWO_RECORDS, WithoutQueues, World, body, call, deliveries};
 
 /// An announcement of the end of a search, with a reason of `bytes` bytes.
 fn message(world: &World, bytes: usize) -> Message {
@@ -180,20 +180,10 @@ async fn staged_messages_are_sent_with_commit() {
     assert_eq!(arrived(&world).await.len(), 1, "and it is not sent again, only received again");
 }
 
-/// A queue that rejects all messages.
-struct ClosedQueue;
-
-#[async_trait]
-impl SendMessages for ClosedQueue {
-    async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
-        messages.iter().map(|message| Err(SendError::UnknownQueue(message.queue.clone()))).collect()
-    }
-}
-
 #[tokio::test]
 async fn nothing_is_stored_without_control_message() {
     let world = World::new();
-    let ports = ports_with(ports(&world), Arc::new(ClosedQueue));
+    let ports = ports_with(ports(&world), Arc::new(WithoutQueues));
     let mut session = session(&world, &ports, &Options::default());
     session.stage(message(&world, 1), EVENTS).unwrap();
     let refused = session.commit().await;
@@ -593,7 +583,7 @@ async fn exhausted_command(world: &World) -> (SearchId, Entry) {
     world.upload(&announced, 0, TWO_RECORDS).await;
     let uploads = world.take(&UPLOADS).await;
     world.deliver(&UPLOADS, &uploads).await;
-    let refusing = Engine { send: Arc::new(ClosedQueue), ..world.backend.ports.engine.clone() };
+    let refusing = Engine { send: Arc::new(WithoutQueues), ..world.backend.ports.engine.clone() };
     // The deadline must leave the operator enough time.
     let deadlines = Deadlines { parse: SignedDuration::from_hours(60 * 24), ..Deadlines::default() };
     let events = world.take(&SAGA).await;

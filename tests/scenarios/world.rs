@@ -17,7 +17,7 @@ use imports::{
 };
 use messages::{
     Body, Consumer, Delivery, Disposition, Host, Message, MessageId, Outgoing, Queue, QueueSpec,
-    ReceiveMessages, ReceivedMessage, SendMessages,
+    ReceiveMessages, ReceivedMessage, SendError, SendMessages,
 };
 use outbox::DispatchOutbox;
 use saga::{Document, Failures, ReadDocuments};
@@ -291,6 +291,16 @@ pub(crate) fn deliveries(batch: &[ReceivedMessage]) -> Vec<Delivery> {
 /// Parses the body of a received message.
 pub(crate) fn body(received: &ReceivedMessage) -> Body {
     Message::decode(&received.delivery.body).unwrap().body
+}
+
+/// The port of a process without the addresses of queues: it rejects all messages.
+pub(crate) struct WithoutQueues;
+
+#[async_trait]
+impl SendMessages for WithoutQueues {
+    async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
+        messages.iter().map(|message| Err(SendError::UnknownQueue(message.queue.clone()))).collect()
+    }
 }
 
 /// The duration of a slow call.
