@@ -104,12 +104,6 @@ pub enum Outcome {
 }
 
 impl Job {
-    /// Returns `true` if its files are being read or were read.
-    pub fn has_started(&self) -> bool {
-        matches!(self.state, JobState::Parsing | JobState::Completed)
-            || self.files.iter().any(|file| file.outcome.is_some())
-    }
-
     /// Returns `true` if the search will never count one of its files, because the file failed or the search ended
     /// without it.
     pub fn has_abandoned(&self, file: &JobFile) -> bool {
