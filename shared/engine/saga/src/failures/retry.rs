@@ -124,6 +124,23 @@ impl From<StoreError> for Obstacle {
     }
 }
 
+/// The way in which an operator removes failures.
+#[derive(Clone, Copy)]
+enum Removal {
+    Archive,
+    Delete,
+}
+
+impl Removal {
+    /// Returns the name of the action in the audit log.
+    fn did(self) -> &'static str {
+        match self {
+            Self::Archive => "archived",
+            Self::Delete => "deleted",
+        }
+    }
+}
+
 /// The outcome of a step. Failures whose partition was busy are not part of it.
 #[derive(Default)]
 struct StepOutcome {
@@ -507,7 +524,7 @@ impl Failures {
     /// Returns an error if a failure is unknown or being retried, if another request changed it at the same time, or if
     /// the store is unavailable. Failures that precede the faulty one in the list are archived.
     pub async fn archive(&self, ids: &[FailureId], why: &str, by: &str) -> Result<(), RequestRefusal> {
-        self.close_all(ids, why, by, "archived").await
+        self.remove_all(ids, why, by, Removal::Archive).await
     }
 
     /// Deletes failures permanently. An exhausted effect is also deleted from its outbox, so it is never performed.
@@ -515,15 +532,15 @@ impl Failures {
     /// # Errors
     /// Returns the errors of [`Failures::archive`].
     pub async fn delete(&self, ids: &[FailureId], why: &str, by: &str) -> Result<(), RequestRefusal> {
-        self.close_all(ids, why, by, "deleted").await
+        self.remove_all(ids, why, by, Removal::Delete).await
     }
 
-    async fn close_all(
+    async fn remove_all(
         &self,
         ids: &[FailureId],
         why: &str,
         by: &str,
-        did: &str,
+        removal: Removal,
     ) -> Result<(), RequestRefusal> {
         if ids.len() > MAX_NAMED {
             return Err(RequestRefusal::Invalid(format!("at most {MAX_NAMED} failures can be listed by id")));
@@ -537,15 +554,19 @@ impl Failures {
             if matches!(failure.state, State::Retrying { .. }) {
                 return Err(refusal(&failure));
             }
-            self.record_action(by, did, id.to_string(), why.to_owned()).await?;
-            // The effect is deleted first. After a crash in between, the failure still exists, and the deletion can be
-            // repeated.
-            if did == "deleted" {
-                self.discard_effect(&failure).await?;
-            }
-            let (revision, now) = (failure.revision, self.now());
-            let archived = || failure.into_state(State::Archived { why: why.to_owned() }, now);
-            let next = (did == "archived").then(archived);
+            self.record_action(by, removal.did(), id.to_string(), why.to_owned()).await?;
+            let revision = failure.revision;
+            let next = match removal {
+                Removal::Archive => {
+                    Some(failure.into_state(State::Archived { why: why.to_owned() }, self.now()))
+                }
+                // The effect is deleted first. After a crash in between, the failure still exists, and the deletion can
+                // be repeated.
+                Removal::Delete => {
+                    self.discard_effect(&failure).await?;
+                    None
+                }
+            };
             if self.store.change(&[Change { id: *id, revision, next }]).await? != [true] {
                 return Err(RequestRefusal::Overtaken);
             }
