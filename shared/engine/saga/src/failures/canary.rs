@@ -143,29 +143,20 @@ impl Failures {
         })
     }
 
+    /// Returns [`Outcome::Waiting`] also if the outbox has too many records to read them all.
     async fn of_unreadable(&self, place: &str, of_sessions: bool) -> Result<Outcome, StoreError> {
         let has_it = |record: &OutboxRecord| {
             record.entries.iter().flat_map(|stored| stored.as_ref().err()).any(|found| found.place == place)
         };
-        let found = self.record_with(of_sessions, has_it).await?;
-        Ok(if found == Some(None) { Outcome::Processed } else { Outcome::Waiting })
-    }
-
-    /// Returns the record of an outbox that meets a condition; `None` if the outbox has too many records to scan.
-    async fn record_with(
-        &self,
-        of_sessions: bool,
-        condition: impl Fn(&OutboxRecord) -> bool + Send,
-    ) -> Result<Option<Option<OutboxRecord>>, StoreError> {
         let mut after: Option<String> = None;
         for _ in 0..MAX_PAGES {
             let page = self.outbox(of_sessions).pending(after.as_deref(), PAGE).await?;
-            let Some(last) = page.last() else { return Ok(Some(None)) };
-            after = Some(last.id.clone());
-            if let Some(found) = page.into_iter().find(&condition) {
-                return Ok(Some(Some(found)));
+            if page.iter().any(has_it) {
+                break;
             }
+            let Some(last) = page.last() else { return Ok(Outcome::Processed) };
+            after = Some(last.id.clone());
         }
-        Ok(None)
+        Ok(Outcome::Waiting)
     }
 }
