@@ -20,6 +20,13 @@ const READY_AT: &str = "ready_at";
 const CLAIMED_UNTIL: &str = "claimed_until";
 const IS_POISONED: &str = "poisoned";
 
+/// The entries of a list for operators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Listed {
+    All,
+    Exhausted,
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct StoredEntry {
     id: String,
@@ -188,9 +195,9 @@ impl Entries {
     }
 
     /// Returns the entries for operators.
-    pub(crate) fn shown(&self, stored: &Item, only_exhausted: bool) -> Vec<EntryResult> {
+    pub(crate) fn shown(&self, stored: &Item, listed: Listed) -> Vec<EntryResult> {
         let key = item::str_of(stored, KEY).unwrap_or_default();
-        let shown = self.0.iter().filter(|entry| entry.is_exhausted || !only_exhausted);
+        let shown = self.0.iter().filter(|entry| entry.is_exhausted || listed == Listed::All);
         shown.map(|entry| entry.read(key)).collect()
     }
 
