@@ -157,18 +157,6 @@ pub(crate) fn put_all_back(db: &Connection, now: Timestamp) -> Result<usize, Fau
     Ok(in_flight.len())
 }
 
-/// Deletes a message, in flight or not. If it had the turn of its group, the next message receives the turn.
-pub(crate) fn remove(db: &Connection, seq: i64) -> Result<(), Fault> {
-    let (queue, partition, turn): (String, Option<String>, Option<i64>) = db
-        .prepare_cached("DELETE FROM message WHERE seq = ?1 RETURNING queue, search_id, turn")?
-        .query_row([seq], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    let group = Group { queue: &queue, partition: partition.as_deref() };
-    match (turn, first(db, group)?) {
-        (Some(turn), Some((seq, visible_at))) => set_turn(db, seq, Some(turn.max(visible_at))),
-        _ => Ok(()),
-    }
-}
-
 fn first(db: &Connection, group: Group<'_>) -> Result<Option<(i64, i64)>, Fault> {
     Ok(db
         .prepare_cached(FIRST)?

@@ -6,12 +6,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use messages::{Depth, InspectQueues, MessageId, PartitionKey, Presence, Queue, QueueSpec, StoreError};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 
 use crate::Store;
-use crate::fair_queueing::remove;
 use crate::fault::Fault;
-use crate::queues::copy_to;
 use crate::value::{nanos, parse, timestamp, uint};
 
 /// A dead-lettered message.
@@ -83,37 +81,6 @@ impl Store {
         let (doing, queue) = (format!("listing queue {queue}"), queue.clone());
         self.threads().read(doing, move |db| dead_letters(db, &queue)).await
     }
-
-    /// Redrives a dead letter to its source queue with a new receive count. Returns `false` if it does not exist.
-    pub async fn redrive(&self, queue: &Queue, record_id: &str) -> Result<bool, StoreError> {
-        let mut specs = self.settings().queues.iter();
-        let Some(source) = specs.find(|spec| spec.dead_letters.as_ref() == Some(queue)) else {
-            return Ok(false);
-        };
-        let (now, queue, record) = (self.now(), queue.clone(), record_id.to_owned());
-        let doing = format!("sending message {record} of queue {queue} back");
-        let work = move |db: &Connection| match find(db, &queue, &record)? {
-            Some((seq, partition)) => {
-                copy_to(db, seq, partition.as_deref(), &source.queue, "sent back by an operator", now)?;
-                remove(db, seq).map(|()| true)
-            }
-            None => Ok(false),
-        };
-        let found = self.threads().write(doing, work).await?;
-        self.sends().notify();
-        Ok(found)
-    }
-
-    /// Deletes a dead letter permanently. Returns `false` if it does not exist.
-    pub async fn delete_dead_letter(&self, queue: &Queue, record_id: &str) -> Result<bool, StoreError> {
-        let (queue, record) = (queue.clone(), record_id.to_owned());
-        let doing = format!("deleting message {record} of queue {queue}");
-        let work = move |db: &Connection| match find(db, &queue, &record)? {
-            Some((seq, _)) => remove(db, seq).map(|()| true),
-            None => Ok(false),
-        };
-        self.threads().write(doing, work).await
-    }
 }
 
 fn depths(db: &Connection, queues: &[QueueSpec], now: Timestamp) -> Result<BTreeMap<Queue, Depth>, Fault> {
@@ -158,13 +125,4 @@ fn dead_letter(row: &Row<'_>) -> Result<DeadLetter, Fault> {
         moved_at: row.get::<_, Option<i64>>("moved_at")?.map(timestamp),
         reason: text("reason")?,
     })
-}
-
-/// Returns the row number and the partition of a message.
-fn find(db: &Connection, queue: &Queue, record_id: &str) -> Result<Option<(i64, Option<String>)>, Fault> {
-    let Ok(seq) = record_id.parse::<i64>() else { return Ok(None) };
-    Ok(db
-        .prepare_cached("SELECT seq, search_id FROM message WHERE seq = ?1 AND queue = ?2")?
-        .query_row(params![seq, queue.name()], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?)
 }

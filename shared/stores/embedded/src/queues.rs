@@ -267,26 +267,13 @@ fn move_to(
     reason: &str,
     now: Timestamp,
 ) -> Result<(), Fault> {
-    copy_to(db, seq, partition, to, reason, now)?;
-    delete(db, seq)
-}
-
-/// Puts a message into another queue unchanged.
-pub(crate) fn copy_to(
-    db: &Connection,
-    seq: i64,
-    partition: Option<&str>,
-    to: &Queue,
-    reason: &str,
-    now: Timestamp,
-) -> Result<(), Fault> {
     let turn = fair_queueing::turn(db, Group { queue: to.name(), partition }, nanos(now), i64::MAX)?;
     db.prepare_cached(
         "INSERT INTO message (queue, message_id, search_id, body, sent_at, visible_at, moved_at, reason, turn)
          SELECT ?2, message_id, search_id, body, sent_at, ?3, ?3, ?4, ?5 FROM message WHERE seq = ?1",
     )?
     .execute(params![seq, to.name(), nanos(now), reason, turn])?;
-    Ok(())
+    delete(db, seq)
 }
 
 #[cfg(test)]
