@@ -411,11 +411,11 @@ impl MarkingPass<'_> {
         }
         self.recent = RecentLookups::default();
         self.recent.add(&lookups);
-        let share = |at, other, is_mutual| {
+        let add_pair = |at, other, is_mutual| {
             affected.entry(at).or_insert(false);
             *candidates.entry(at).or_default().entry(other).or_default() |= is_mutual;
         };
-        self.share(&by_key, lookups, share).await?;
+        self.add_pairs(&by_key, lookups, add_pair).await?;
         Ok((affected, candidates))
     }
 
@@ -596,37 +596,37 @@ impl MarkingPass<'_> {
         self.progress.as_ref().is_some_and(|progress| progress.is_excluded(at, candidate, is_mutual))
     }
 
-    /// Calls `share` with each pair of one of these studies and another study that shares a key with it. The argument
+    /// Calls `add_pair` with each pair of one of these studies and another study that shares a key with it. The argument
     /// is `true` if a lookup of either study by that key returns the other.
     async fn candidates(
         &mut self,
         by_key: &StudiesByKey,
-        share: impl FnMut(StudyRef, StudyRef, bool),
+        add_pair: impl FnMut(StudyRef, StudyRef, bool),
     ) -> Result<(), StoreError> {
         let (known, new): (Vec<u64>, Vec<u64>) = by_key.keys().partition(|key| self.recent.has(**key));
         let mut lookups = self.of.look_up(self.project, &new).await?;
         self.recent.add(&lookups);
         lookups.extend(self.recent.get(&known));
-        self.share(by_key, lookups, share).await
+        self.add_pairs(by_key, lookups, add_pair).await
     }
 
-    /// Calls `share` in the same way as [`Self::candidates`], with the results of lookups.
-    async fn share(
+    /// Calls `add_pair` in the same way as [`Self::candidates`], with the results of lookups.
+    async fn add_pairs(
         &mut self,
         by_key: &StudiesByKey,
         lookups: StudiesByKey,
-        mut share: impl FnMut(StudyRef, StudyRef, bool),
+        mut add_pair: impl FnMut(StudyRef, StudyRef, bool),
     ) -> Result<(), StoreError> {
         for (key, found) in lookups {
             let is_complete = found.len() < MAX_CANDIDATES_PER_KEY;
             let is_mutual =
-                self.progress.as_mut().is_none_or(|progress| progress.is_mutual(key, is_complete));
+                self.progress.as_mut().is_none_or(|progress| progress.note_lookup(key, is_complete));
             for at in found {
                 if !self.is_there(at).await? {
                     continue;
                 }
                 for of in by_key.get(&key).into_iter().flatten().filter(|of| **of != at) {
-                    share(*of, at, is_mutual);
+                    add_pair(*of, at, is_mutual);
                 }
             }
         }

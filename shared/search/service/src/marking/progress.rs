@@ -40,9 +40,9 @@ impl Progress {
         self.related.extend(records(file, &related));
     }
 
-    /// Returns `true` if every study with this key has seen every other one: no lookup so far has omitted studies.
-    /// `is_complete` is `true` for a lookup that has returned all of them.
-    pub(super) fn is_mutual(&mut self, key: u64, is_complete: bool) -> bool {
+    /// Records a lookup by a key; `is_complete` is `true` if it has returned all studies with this key. Returns `true`
+    /// if every study with this key has seen every other one: no lookup so far has omitted studies.
+    pub(super) fn note_lookup(&mut self, key: u64, is_complete: bool) -> bool {
         if !is_complete {
             self.common.insert(key);
         }
@@ -97,6 +97,10 @@ mod tests {
             !progress.is_excluded(at(2, 2), at(1, 1), true),
             "relations of other files are not remembered"
         );
-        assert!(!progress.is_mutual(7, false) && !progress.is_mutual(7, true) && progress.is_mutual(8, true));
+        let lookups = [(7, false), (7, true), (8, true)];
+        assert_eq!(
+            lookups.map(|(key, is_complete)| progress.note_lookup(key, is_complete)),
+            [false, false, true]
+        );
     }
 }
