@@ -175,12 +175,7 @@ where
         let home = Home { store, lock, ports: Arc::new(over) };
         Ok(Self::new(system, engine, Some(home), faults))
     }
-}
 
-impl<P> Runner<P>
-where
-    P: AsRef<Engine> + AsMut<Engine> + Clone,
-{
     /// Creates a runner of an application with its ports. With the embedded stores, `home` is the data directory.
     /// Otherwise other processes may receive from the same queues. Crashes are injected only with a data directory.
     pub fn new(system: &'static System<P>, ports: P, home: Option<Home<P>>, faults: FaultInjection) -> Self {
@@ -362,7 +357,7 @@ where
         if let Some(upkeep) = &self.upkeep {
             workers.spawn_thread("upkeep", Arc::clone(&pump).keep_up(Arc::clone(upkeep), stopped.clone()));
         }
-        workers.spawn(pump.sweep(Arc::clone(&self.ports.as_ref().host), stopped.clone()));
+        workers.spawn(pump.sweep(stopped.clone()));
         Ok(workers)
     }
 
@@ -438,10 +433,10 @@ impl Pump {
         }
     }
 
-    async fn sweep(self: Arc<Self>, host: Arc<dyn Host>, mut stopped: watch::Receiver<()>) {
+    async fn sweep(self: Arc<Self>, mut stopped: watch::Receiver<()>) {
         let interval = if self.store.is_some() { SWEEP_INTERVAL } else { REMOTE_SWEEP_INTERVAL };
         while is_running(&stopped) {
-            if let Err(panicked) = contain_async(self.sweep_once(host.now())).await {
+            if let Err(panicked) = contain_async(self.sweep_once(self.host.now())).await {
                 tracing::error!(error = chain(&panicked), "a sweep failed");
             }
             unless_stopped(&mut stopped, tokio::time::sleep(interval)).await;
