@@ -96,6 +96,4 @@ impl<'a> Visitor<'a> for Ebsco<'a> {
             self.0.add_decoded(FieldName::new(Field::Accession, "AN", 0), number);
         }
     }
-
-    fn end(&mut self, _: &'a str) {}
 }

@@ -42,7 +42,7 @@ pub(super) trait Visitor<'a> {
     /// The start of an element that is not in the table.
     fn start(&mut self, _name: &'a str, _attributes: &'a str) {}
     /// The end of an element with child elements.
-    fn end(&mut self, name: &'a str);
+    fn end(&mut self, _name: &'a str) {}
 }
 
 /// A value whose end has not been reached.

@@ -80,6 +80,4 @@ impl<'a> Visitor<'a> for EndNote<'a> {
     fn other(&mut self, name: &'a str, text: &str) {
         self.0.extra.push(name, text);
     }
-
-    fn end(&mut self, _: &'a str) {}
 }

@@ -56,8 +56,6 @@ impl<'a> Visitor<'a> for Trial<'a> {
     fn other(&mut self, name: &'a str, text: &str) {
         self.0.extra.push(name, text);
     }
-
-    fn end(&mut self, _: &'a str) {}
 }
 
 /// The day of a time: `2020-05-17T09:00:00Z`.
