@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use embedded::{Call, Intercept, Phase};
+use imports::SearchId;
 use jiff::SignedDuration;
 use messages::Host;
 use saga::failures::{FailureStatus, Retry, Selection};
@@ -15,11 +16,8 @@ use crate::world::{Slow, World};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The entries of an outbox are requeued as they were reported. An unreadable entry becomes a new failure when it is
-/// exhausted again.
-#[tokio::test]
-async fn exhausted_effects_become_failures_and_are_requeued() {
-    let world = World::new();
+/// Returns the database with one exhausted effect in each of two searches. The effect of the second is unreadable.
+async fn with_two_exhausted(world: &World) -> (rusqlite::Connection, [SearchId; 2]) {
     let searches = [world.announce(&["a.ris"]).await.search_id, world.announce(&["b.ris"]).await.search_id];
     world.run().await;
     let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
@@ -30,6 +28,15 @@ async fn exhausted_effects_become_failures_and_are_requeued() {
     }
     let damage = "UPDATE outbox SET kind = 'webhook' WHERE owner_id = ?1 AND poisoned = 1";
     assert_eq!(database.execute(damage, [searches[1].to_string()]).unwrap(), 1);
+    (database, searches)
+}
+
+/// The entries of an outbox are requeued as they were reported. An unreadable entry becomes a new failure when it is
+/// exhausted again.
+#[tokio::test]
+async fn exhausted_effects_become_failures_and_are_requeued() {
+    let world = World::new();
+    let (_, searches) = with_two_exhausted(&world).await;
     for _ in 0..2 {
         gather(&world).await;
     }
@@ -83,25 +90,10 @@ async fn deleted_failure_deletes_its_effect() {
     }
 }
 
-/// Returns the database with one exhausted effect in each of two searches, one of them unreadable.
-async fn with_two_exhausted(world: &World) -> rusqlite::Connection {
-    let searches = [world.announce(&["a.ris"]).await.search_id, world.announce(&["b.ris"]).await.search_id];
-    world.run().await;
-    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
-    let poison =
-        "UPDATE outbox SET poisoned = 1, ready_at = NULL WHERE owner_id = ?1 AND kind NOT LIKE '%job%'";
-    for search in &searches {
-        assert_eq!(database.execute(poison, [search.to_string()]).unwrap(), 1);
-    }
-    let damage = "UPDATE outbox SET kind = 'webhook' WHERE owner_id = ?1 AND poisoned = 1";
-    assert_eq!(database.execute(damage, [searches[1].to_string()]).unwrap(), 1);
-    database
-}
-
 /// Checks deletion after `archived` of the two failures were archived.
 async fn effects_go_with_their_failures(archived: usize) {
     let world = World::new();
-    let database = with_two_exhausted(&world).await;
+    let (database, _) = with_two_exhausted(&world).await;
     gather(&world).await;
     let left = || {
         let sql = "SELECT count(*) FROM outbox WHERE poisoned = 1";
