@@ -44,8 +44,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The measurement is the output of this program.
-#[allow(clippy::print_stdout)]
+#[allow(clippy::print_stdout, reason = "the output of a program")]
 fn say(line: &str) {
     println!("{line}");
 }

@@ -101,7 +101,6 @@ struct StoredFields {
 }
 
 // The signature that serde requires.
-#[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_false(value: &bool) -> bool {
     !value
 }

@@ -14,8 +14,10 @@ pub const EXCERPT_CHARS: usize = 200;
 /// The outcome of one record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-// Nearly all outcomes are records: boxing them would cost more than it saves for the others.
-#[allow(clippy::large_enum_variant)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly all outcomes are records, and boxing them costs more than it saves"
+)]
 pub enum Outcome {
     /// The record was read.
     Read(Record),
@@ -118,7 +120,6 @@ fn one() -> u64 {
 }
 
 // The serializer passes a reference.
-#[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_one(parts: &u64) -> bool {
     *parts == 1
 }

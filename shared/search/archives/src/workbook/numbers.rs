@@ -74,7 +74,7 @@ impl Formats {
             return None;
         }
         let days = value.trunc();
-        #[allow(clippy::cast_possible_truncation)] // Both are within the bounds that were just checked.
+        // Both are within the bounds that were just checked.
         let (days, seconds) = (days as i64, ((value - days) * DAY).round() as i64);
         let time = civil::Time::midnight().wrapping_add(SignedDuration::from_secs(seconds));
         if kind == NumberKind::Time && days == 0 {

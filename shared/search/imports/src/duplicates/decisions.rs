@@ -248,7 +248,6 @@ mod words {
     }
 
     // The signature that serde requires.
-    #[allow(clippy::trivially_copy_pass_by_ref)]
     pub(super) fn serialize<S: Serializer>(
         verdict: &Option<Verdict>,
         serializer: S,
