@@ -21,7 +21,9 @@ use outbox::session::CONTROL;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
-use saga::{Engine, Failures, MissingSetting, Source, SweepHeartbeat, System, Upkeep, WrongTable};
+use saga::{
+    AccessError, Engine, Failures, MissingSetting, Source, SweepHeartbeat, System, Upkeep, WrongTable,
+};
 use tokio::sync::watch;
 
 use crate::fault_injection::{Crashes, DuplicatingSender, FaultInjection};
@@ -106,17 +108,6 @@ pub struct Runner<P: 'static> {
     turn: Duration,
     crashes: AtomicU32,
     upkeep: Option<Arc<dyn Upkeep>>,
-}
-
-/// An error that stops a sweep.
-#[derive(Debug, thiserror::Error)]
-pub enum SweepError {
-    /// No database is configured.
-    #[error(transparent)]
-    Missing(#[from] MissingSetting),
-    /// A store is unavailable.
-    #[error(transparent)]
-    Store(#[from] StoreError),
 }
 
 /// The consumers of an application by their queues.
@@ -301,7 +292,7 @@ where
     ///
     /// # Errors
     /// Returns an error if no database is configured or a store is unavailable. The next sweep performs the rest.
-    pub async fn sweep(&self) -> Result<(), SweepError> {
+    pub async fn sweep(&self) -> Result<(), AccessError> {
         self.ports.as_ref().dispatch_outbox(SWEEPER)?.sweep(None).await?;
         Ok(())
     }

@@ -153,6 +153,6 @@ pub use send_event::{EventDelivery, OperatorEvent, SendEventError};
 pub use settings::Settings;
 pub use state_machine::{Event, Saga};
 pub use sweeps::SweepHeartbeat;
-pub use system::{Function, MissingSetting, Service, Source, System};
+pub use system::{AccessError, Function, MissingSetting, Service, Source, System};
 pub use upkeep::Upkeep;
 pub use views::Views;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use messages::{Consumer, Queue, QueueSpec};
+use messages::{Consumer, Queue, QueueSpec, StoreError};
 use outbox::session::CONTROL;
 
 /// A service that a function uses in addition to queues. Applications define their own.
@@ -61,6 +61,17 @@ impl MissingSetting {
     pub const fn of(setting: &'static str, what: &'static str) -> Self {
         Self { setting: Cow::Borrowed(setting), what }
     }
+}
+
+/// The reason why a call failed that accesses a configured service.
+#[derive(Debug, thiserror::Error)]
+pub enum AccessError {
+    /// The service is not configured.
+    #[error(transparent)]
+    Missing(#[from] MissingSetting),
+    /// A store is unavailable, or holds a value that cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// The trigger of a function.

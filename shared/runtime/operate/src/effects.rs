@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use messages::StoreError;
 use outbox::{EntryResult, InspectOutbox, OutboxRecord, Owner, UnreadableAction};
-use saga::{Engine, MissingSetting, Stores};
+use saga::{AccessError, Engine, Stores};
 
 /// The number of records with effects that are read at a time, and the maximum for one page.
 const READ_BATCH: usize = 200;
@@ -77,7 +77,7 @@ impl Effect {
     /// # Errors
     /// Returns an error if a service is not configured, a store is unavailable, or another worker holds the partition
     /// of the effect. The call may be repeated.
-    pub async fn change(&self, engine: &Engine, change: EffectChange) -> Result<(), ChangeEffectError> {
+    pub async fn change(&self, engine: &Engine, change: EffectChange) -> Result<(), AccessError> {
         match (&self.stored, self.owner, change) {
             (Ok(entry), Some(owner), EffectChange::Requeue) => {
                 engine.operator()?.requeue(owner, entry).await?;
@@ -115,17 +115,6 @@ pub enum EffectChange {
     Requeue,
     /// Deletes the effect, so that it is never performed.
     Delete,
-}
-
-/// The reason why an effect was not changed.
-#[derive(Debug, thiserror::Error)]
-pub enum ChangeEffectError {
-    /// A service is not configured.
-    #[error(transparent)]
-    Missing(#[from] MissingSetting),
-    /// A store is unavailable, or another worker holds the partition. The change can be repeated.
-    #[error(transparent)]
-    Store(#[from] StoreError),
 }
 
 /// A filter of effects.

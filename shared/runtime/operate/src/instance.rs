@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use messages::{DecisionRecord, Json, PartitionKey, RecordedVerdict, StoreError};
 use outbox::{AgeFilter, Cursor, Entry, FieldFilter, Page};
 use saga::history::KeepHistory;
-use saga::{Document, Engine, ExpectedToken, Intervention, MissingSetting};
+use saga::{AccessError, Document, Engine, ExpectedToken, Intervention};
 use serde::Serialize;
 
 /// The number of decisions that are read at a time, and the maximum for one instance.
@@ -59,22 +59,11 @@ impl InstanceDetails {
     }
 }
 
-/// The reason why an instance cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum ReadFailure {
-    /// No database is configured.
-    #[error(transparent)]
-    Missing(#[from] MissingSetting),
-    /// The database is unavailable, or holds a value that is not a document.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
 /// Returns an instance of any saga; `None` if it has no document.
 pub async fn instance(
     engine: &Engine,
     partition: PartitionKey,
-) -> Result<Option<InstanceDetails>, ReadFailure> {
+) -> Result<Option<InstanceDetails>, AccessError> {
     let Some(found) = stored(engine, partition).await? else { return Ok(None) };
     let decisions = match &engine.history {
         Some(history) => Some(decisions(history.as_ref(), partition).await?),
@@ -87,7 +76,7 @@ pub async fn instance(
 pub async fn stored(
     engine: &Engine,
     partition: PartitionKey,
-) -> Result<Option<InstanceDetails>, ReadFailure> {
+) -> Result<Option<InstanceDetails>, AccessError> {
     let document = engine.stores()?.read_documents.load_latest(partition, engine.host.now()).await?;
     Ok(document.map(InstanceDetails::of))
 }
@@ -124,7 +113,7 @@ pub async fn list(
     filter: &InstanceFilter,
     after: Option<Cursor>,
     limit: usize,
-) -> Result<Page, ReadFailure> {
+) -> Result<Page, AccessError> {
     let age = AgeFilter { list: None, ended: filter.ended, before: Timestamp::MAX };
     let mut page = engine.stores()?.read_views.matching(&age, &filter.fields, after, limit).await?;
     page.items.retain(|view| !view.is_removed());

@@ -6,11 +6,9 @@ use axum::response::{IntoResponse, Response};
 use messages::StoreError;
 use messages::store::chain;
 use saga::failures::RequestRefusal;
-use saga::{ControlError, MissingSetting, SendEventError};
+use saga::{AccessError, ControlError, MissingSetting, SendEventError};
 use serde::Serialize;
 use utoipa::{IntoResponses, ToSchema};
-
-use crate::instance::ReadFailure;
 
 /// The errors of requests that read.
 #[derive(IntoResponses)]
@@ -115,8 +113,8 @@ impl From<MissingSetting> for Problem {
     }
 }
 
-impl From<ReadFailure> for Problem {
-    fn from(error: ReadFailure) -> Self {
+impl From<AccessError> for Problem {
+    fn from(error: AccessError) -> Self {
         Self::unavailable(&error)
     }
 }
