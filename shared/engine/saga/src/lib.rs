@@ -144,7 +144,7 @@ pub use history::KeepHistory;
 pub use instance::{Instance, SAGA};
 pub use intervention::Intervention;
 pub use operator::Operator;
-pub use ports::{Partitions, Ports, Stores};
+pub use ports::{Outboxes, Partitions, Ports, Stores};
 pub use recurrence::Recurrence;
 pub use requester::Requester;
 pub use requests::{IdempotentRequest, RequestError, RequestOutcome, Response};

@@ -10,7 +10,7 @@ use messages::{AttemptId, Host, Message, PartitionKey, StoreError, Token};
 use outbox::{Entry, InspectOutbox, Owner, Settlement};
 
 use crate::document::{Content, Document, ExpectedMessage, Persist, PersistOutcome};
-use crate::ports::{Partitions, Stores};
+use crate::ports::{Outboxes, Partitions, Stores};
 
 /// Requeues or deletes effects that are exhausted or dead-lettered.
 ///
@@ -90,10 +90,7 @@ enum UnknownTokens {
 impl Operator {
     /// Returns the outbox of a record.
     pub fn outbox(&self, owner: Owner) -> &dyn InspectOutbox {
-        match owner {
-            Owner::Saga(_) => self.stores.saga_outbox.as_ref(),
-            Owner::Session(_) => self.stores.session_outbox.as_ref(),
-        }
+        Outboxes::from(owner).of(&self.stores)
     }
 
     /// Requeues an entry, unless it was claimed or requeued after it was read.

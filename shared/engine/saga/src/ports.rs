@@ -5,7 +5,9 @@ use std::sync::Arc;
 use dedup::{CheckTokens, ClaimPartition, GrantTokens};
 use messages::Host;
 use outbox::session::SettleSessions;
-use outbox::{CommitSession, Dispatcher, InspectOutbox, ReadRecords, ReadViews, WriteRecords, WriteViews};
+use outbox::{
+    CommitSession, Dispatcher, InspectOutbox, Owner, ReadRecords, ReadViews, WriteRecords, WriteViews,
+};
 
 use crate::document::{ReadDocuments, WriteDocuments};
 use crate::failures::KeepFailures;
@@ -68,6 +70,37 @@ impl Stores {
             read_views: store.clone(),
             write_views: store.clone(),
             failures: store.clone(),
+        }
+    }
+}
+
+/// The outboxes of one type of record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outboxes {
+    /// The outboxes of sagas.
+    Sagas,
+    /// The outboxes of committed sessions.
+    Sessions,
+}
+
+impl Outboxes {
+    /// All outboxes.
+    pub const ALL: [Self; 2] = [Self::Sagas, Self::Sessions];
+
+    /// Returns the store of these outboxes.
+    pub fn of(self, stores: &Stores) -> &dyn InspectOutbox {
+        match self {
+            Self::Sagas => stores.saga_outbox.as_ref(),
+            Self::Sessions => stores.session_outbox.as_ref(),
+        }
+    }
+}
+
+impl From<Owner> for Outboxes {
+    fn from(owner: Owner) -> Self {
+        match owner {
+            Owner::Saga(_) => Self::Sagas,
+            Owner::Session(_) => Self::Sessions,
         }
     }
 }

@@ -2,33 +2,12 @@
 
 use jiff::Timestamp;
 use messages::StoreError;
-use outbox::{EntryResult, InspectOutbox, OutboxRecord, Owner, UnreadableAction};
-use saga::{AccessError, Engine, Stores};
+use outbox::{EntryResult, OutboxRecord, Owner, UnreadableAction};
+use saga::{AccessError, Engine, Outboxes, Stores};
 
 /// The number of records with effects that are read at a time, and the maximum for one page.
 const READ_BATCH: usize = 200;
 const MAX_RECORDS: usize = 1_000;
-
-/// The outboxes of one type of record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Outboxes {
-    /// The outboxes of sagas.
-    Sagas,
-    /// The outboxes of committed sessions.
-    Sessions,
-}
-
-impl Outboxes {
-    const ALL: [Self; 2] = [Self::Sagas, Self::Sessions];
-
-    /// Returns the store of these outboxes.
-    pub fn of(self, stores: &Stores) -> &dyn InspectOutbox {
-        match self {
-            Self::Sagas => &*stores.saga_outbox,
-            Self::Sessions => &*stores.session_outbox,
-        }
-    }
-}
 
 /// A stored effect.
 #[derive(Debug, Clone)]

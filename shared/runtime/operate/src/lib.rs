@@ -33,7 +33,7 @@ pub mod http;
 pub mod instance;
 pub mod operator;
 
-pub use effects::{Effect, EffectChange, EffectCursor, EffectFilter, EffectState, Outboxes, effects};
+pub use effects::{Effect, EffectChange, EffectCursor, EffectFilter, EffectState, effects};
 pub use health::Health;
 pub use instance::InstanceDetails;
 pub use operator::Operator;

@@ -11,7 +11,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use messages::{Depth, MessageId, PartitionKey, Presence, Queue, StoreError, Verdict};
-use outbox::{OutboxRecord, Owner};
+use outbox::{InspectOutbox, OutboxRecord, Owner};
 
 use super::keeper::Failures;
 use super::record::{Failure, Origin, State};
@@ -49,7 +49,9 @@ impl Failures {
         match &failure.origin {
             Origin::DeadLetter { queue, source } => self.of_message(failure, queue, source, since).await,
             Origin::Effect { owner, entry } => self.of_effect(*owner, *entry).await,
-            Origin::Unreadable { place, of_sessions } => self.of_unreadable(place, *of_sessions).await,
+            Origin::Unreadable { place, of_sessions } => {
+                of_unreadable(self.outbox(*of_sessions), place).await
+            }
         }
     }
 
@@ -142,21 +144,22 @@ impl Failures {
             Some(_) => Outcome::Waiting,
         })
     }
+}
 
-    /// Returns [`Outcome::Waiting`] also if the outbox has too many records to read them all.
-    async fn of_unreadable(&self, place: &str, of_sessions: bool) -> Result<Outcome, StoreError> {
-        let has_it = |record: &OutboxRecord| {
-            record.entries.iter().flat_map(|stored| stored.as_ref().err()).any(|found| found.place == place)
-        };
-        let mut after: Option<String> = None;
-        for _ in 0..MAX_PAGES {
-            let page = self.outbox(of_sessions).pending(after.as_deref(), PAGE).await?;
-            if page.iter().any(has_it) {
-                break;
-            }
-            let Some(last) = page.last() else { return Ok(Outcome::Processed) };
-            after = Some(last.id.clone());
+/// Returns the outcome of an entry that cannot be read. It is [`Outcome::Waiting`] also if the outbox has too many
+/// records to read them all.
+async fn of_unreadable(outbox: &dyn InspectOutbox, place: &str) -> Result<Outcome, StoreError> {
+    let has_it = |record: &OutboxRecord| {
+        record.entries.iter().flat_map(|stored| stored.as_ref().err()).any(|found| found.place == place)
+    };
+    let mut after: Option<String> = None;
+    for _ in 0..MAX_PAGES {
+        let page = outbox.pending(after.as_deref(), PAGE).await?;
+        if page.iter().any(has_it) {
+            break;
         }
-        Ok(Outcome::Waiting)
+        let Some(last) = page.last() else { return Ok(Outcome::Processed) };
+        after = Some(last.id.clone());
     }
+    Ok(Outcome::Waiting)
 }

@@ -18,6 +18,7 @@ use super::selection::Selection;
 use super::store::{Change, KeepFailures};
 use crate::history::KeepHistory;
 use crate::operator::Operator;
+use crate::ports::Outboxes;
 
 /// The time for which a dead letter is hidden while it is recorded.
 const VISIBILITY: Duration = Duration::from_secs(60);
@@ -251,8 +252,8 @@ impl Failures {
         // deleted in between, and not just found too late.
         let known = self.open_effects().await;
         let mut refused = BTreeMap::new();
-        let of_sagas = self.record_effects(false, deadline, &mut refused).await;
-        let of_sessions = self.record_effects(true, deadline, &mut refused).await;
+        let of_sagas = self.record_effects(Outboxes::Sagas, deadline, &mut refused).await;
+        let of_sessions = self.record_effects(Outboxes::Sessions, deadline, &mut refused).await;
         if let (known, Some(of_sagas), Some(of_sessions)) = (known?, of_sagas?, of_sessions?) {
             let is_gone = |id: &&FailureId| !of_sagas.contains(id) && !of_sessions.contains(id);
             let gone: Vec<FailureId> = known.keys().filter(is_gone).copied().collect();
@@ -261,16 +262,17 @@ impl Failures {
         first_of(refused)
     }
 
-    /// Records the exhausted effects of an outbox. Returns the ids of their failures; `None` if the deadline passed.
+    /// Records the exhausted effects of outboxes. Returns the ids of their failures; `None` if the deadline passed.
     async fn record_effects(
         &self,
-        of_sessions: bool,
+        outboxes: Outboxes,
         deadline: Option<Timestamp>,
         refused: &mut BTreeMap<FailureId, StoreError>,
     ) -> Result<Option<BTreeSet<FailureId>>, StoreError> {
+        let outbox = outboxes.of(&self.operator.stores);
         let (mut found, mut after) = (BTreeSet::new(), None);
-        while let Some((page, last)) = exhausted_page(self.outbox(of_sessions), after.as_deref()).await? {
-            let reports = self.reports(page, of_sessions).await?;
+        while let Some((page, last)) = exhausted_page(outbox, after.as_deref()).await? {
+            let reports = self.reports(page, outboxes).await?;
             found.extend(reports.iter().map(FailureReport::id));
             refused.extend(self.record_or_refuse(&reports).await?);
             if self.reporter.host.is_past(deadline) {
@@ -319,13 +321,14 @@ impl Failures {
     async fn reports(
         &self,
         entries: Vec<(Option<Owner>, EntryResult)>,
-        of_sessions: bool,
+        outboxes: Outboxes,
     ) -> Result<Vec<FailureReport>, StoreError> {
         let mut reports = Vec::new();
         for (owner, stored) in entries {
             match (owner, stored) {
                 (Some(owner), Ok(entry)) => reports.push(effect(owner, entry)),
                 (_, Err(unreadable)) => {
+                    let of_sessions = outboxes == Outboxes::Sessions;
                     let origin = Origin::Unreadable { place: unreadable.place, of_sessions };
                     reports.push(self.unreadable(origin, unreadable.why).await?);
                 }
@@ -363,9 +366,10 @@ impl Failures {
         Ok(entries.into_iter().flatten().find(|found| found.id == entry && found.poisoned))
     }
 
+    /// Returns the outbox that [`Origin::Unreadable`] names.
     pub(super) fn outbox(&self, of_sessions: bool) -> &dyn InspectOutbox {
-        let stores = &self.operator.stores;
-        if of_sessions { stores.session_outbox.as_ref() } else { stores.saga_outbox.as_ref() }
+        let outboxes = if of_sessions { Outboxes::Sessions } else { Outboxes::Sagas };
+        outboxes.of(&self.operator.stores)
     }
 
     pub(super) fn now(&self) -> Timestamp {

@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use messages::{PartitionKey, Queue};
 use outbox::{ConditionError, Cursor, FieldFilter};
-use saga::{Control, ControlOutcome, EventDelivery, Intervention, OperatorEvent};
+use saga::{Control, ControlOutcome, EventDelivery, Intervention, OperatorEvent, Outboxes};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -21,8 +21,8 @@ use super::history::{HistoryPage, MessageDecisionList};
 use super::paging::ListCursor;
 use super::problem::{CommonErrors, Problem};
 use super::{HttpResult, OperatorApi, paging};
+use crate::Effect;
 use crate::instance::{self, InstanceDetails, InstanceFilter};
-use crate::{Effect, Outboxes};
 
 /// The default and maximum number of instances that are listed.
 const LISTED: usize = 50;

@@ -3,11 +3,11 @@
 use jiff::Timestamp;
 use outbox::Cursor;
 use saga::failures::FailureCursor;
-use saga::history;
+use saga::{Outboxes, history};
 use uuid::Uuid;
 
 use super::problem::Problem;
-use crate::{EffectCursor, Outboxes};
+use crate::EffectCursor;
 
 /// Returns the requested number of items, from 1 to `max`.
 ///
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn effect_cursor_round_trips_any_store_id() {
         for after in [None, Some("{\"_id\":{\"$oid\":\"ä/+\"}}".to_owned())] {
-            for outboxes in [Outboxes::Sagas, Outboxes::Sessions] {
+            for outboxes in Outboxes::ALL {
                 let place = EffectCursor { outboxes, after: after.clone() };
                 assert_eq!(EffectCursor::read(&place.written()), Some(place));
             }
