@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use onceward::async_trait;
 use onceward::prelude::*;
 use onceward::simulation::{
-    Access, CheckResult, Config, Invariant, Mode, Range, Rest, Rng, Violation, Workload, run_many, simulate,
+    Access, CheckResult, Config, Invariant, Mode, Range, Rest, Rng, Violation, Workload, assert_invariants,
 };
 use {{crate_name}}::http::{Api, partition};
 use {{crate_name}}::service::{ExternalService, Unavailable};
@@ -93,13 +93,8 @@ impl Workload for Clients {
 #[test]
 fn invariants_hold_under_faults() {
     let schedules = std::env::var("SCHEDULES").map_or(2_000, |count| count.parse().expect("SCHEDULES is a number"));
-    let config = Config::new(Mode::Ledger);
     let range = Range { first_seed: 1, count: schedules, threads: 2, stop_at_first: true };
-    let summary = run_many(&Clients, &config, &range, &|_| ());
-    if let Some((seed, violation)) = &summary.first {
-        let outcome = simulate(&Clients, &Config { trace: true, ..config }, *seed);
-        panic!("seed {seed} violates {violation}\n{}", outcome.trace.join("\n"));
-    }
+    let summary = assert_invariants(&Clients, &Config::new(Mode::Ledger), &range);
     // The schedules prove something only if jobs finish and faults occur.
     assert!(summary.stats.completed > schedules / 4, "{:?}", summary.stats);
     assert!(summary.stats.faults > schedules, "{:?}", summary.stats);

@@ -1,11 +1,9 @@
 //! The simulator on the functions as shipped: no invariant is violated, every fault occurs at every point, and planted
 //! defects are found.
 
-use std::path::Path;
-
 use searches::simulation::Searches;
 use simulation::{
-    Call, Config, Coverage, Fault, Mode, Phase, Range, Summary, hunt, hunt_all, planted, run_many, simulate,
+    Call, Config, Coverage, Fault, Mode, Phase, Range, Summary, assert_invariants, hunt, hunt_all, planted,
 };
 use testing::proof;
 
@@ -22,12 +20,7 @@ const KNOWN: &str = include_str!("seeds.txt");
 
 fn run(config: &Config, first_seed: u64, schedules: u64) -> Summary {
     let range = Range { first_seed, count: schedules, threads: 2, stop_at_first: true };
-    let summary = run_many(&Searches, config, &range, &|_| ());
-    if let Some((seed, violation)) = &summary.first {
-        let outcome = simulate(&Searches, &Config { trace: true, ..config.clone() }, *seed);
-        let mode = config.mode;
-        panic!("seed {seed} in {mode:?} mode violates {violation}\n{}", outcome.trace.join("\n"));
-    }
+    let summary = assert_invariants(&Searches, config, &range);
     assert_eq!(summary.schedules, schedules);
     summary
 }
@@ -76,10 +69,8 @@ fn fresh_schedules_violate_nothing() {
 
 #[test]
 fn planted_defects_are_all_found() {
-    let mut result = hunt_all(&Searches, KNOWN, MUTANT_SEEDS);
-    result.update(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/seeds.txt")).expect("a file to write");
-    assert_eq!(result.survivors, []);
-    assert_eq!(result.outdated, [], "their seeds find them no more: run `make seeds`");
+    hunt_all(&Searches, KNOWN, MUTANT_SEEDS)
+        .assert_complete(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/seeds.txt"));
 }
 
 /// New seeds find most defects quickly, so the recorded seeds are not exceptional.

@@ -30,6 +30,17 @@ impl Hunt {
         }
         Ok(())
     }
+
+    /// Checks that every defect was found, after an [update](Self::update) of the file with the known seeds.
+    ///
+    /// # Panics
+    /// Panics if a defect was not found or has no known seed, or if the file cannot be written.
+    #[allow(clippy::expect_used, reason = "a file that cannot be written fails the test")]
+    pub fn assert_complete(mut self, file: impl AsRef<Path>) {
+        self.update(file.as_ref()).expect("a file to write");
+        assert_eq!(self.survivors, []);
+        assert_eq!(self.outdated, [], "their seeds find them no more: run `make seeds`");
+    }
 }
 
 /// Plants every defect of the engine and of the workload separately. For each defect, its seed in `known` is tried

@@ -22,16 +22,12 @@
 //! # Example
 //!
 //! ```no_run
-//! use simulation::{Config, Mode, Range, Workload, run_many, simulate};
+//! use simulation::{Config, Mode, Range, Workload, assert_invariants};
 //!
 //! fn invariants_hold_under_faults<W: Workload>(workload: &W) {
-//!     let config = Config::new(Mode::Ledger);
 //!     let range = Range { first_seed: 1, count: 2_000, threads: 2, stop_at_first: true };
-//!     let summary = run_many(workload, &config, &range, &|_| ());
-//!     if let Some((seed, violation)) = summary.first {
-//!         let trace = simulate(workload, &Config { trace: true, ..config }, seed).trace;
-//!         panic!("seed {seed} violates {violation}\n{}", trace.join("\n"));
-//!     }
+//!     let summary = assert_invariants(workload, &Config::new(Mode::Ledger), &range);
+//!     assert!(summary.stats.completed > 0);
 //! }
 //! ```
 //!
@@ -94,6 +90,6 @@ pub use known_seeds::{Hunt, hunt_all};
 pub use options::{Config, Invariant, Mode, Mutant, Outcome, Stats, Violation};
 pub use restore::RestoredStores;
 pub use rng::Rng;
-pub use runner::{Range, Summary, hunt, planted, run_many, simulate};
+pub use runner::{Range, Summary, assert_invariants, hunt, planted, run_many, simulate};
 pub use sagas::OtherSaga;
 pub use workload::{Bounds, Change, CheckResult, Rest, Workload};

@@ -105,6 +105,19 @@ pub fn run_many<W: Workload>(
     run_all(&application::of(workload), config, range, progress)
 }
 
+/// Runs schedules for a test, and checks that none violates an invariant.
+///
+/// # Panics
+/// Panics with the trace of the first schedule that violates an invariant.
+pub fn assert_invariants<W: Workload>(workload: &W, config: &Config, range: &Range) -> Summary {
+    let summary = run_many(workload, config, range, &|_| ());
+    if let Some((seed, violation)) = &summary.first {
+        let outcome = simulate(workload, &Config { trace: true, ..config.clone() }, *seed);
+        panic!("seed {seed} in {:?} mode violates {violation}\n{}", config.mode, outcome.trace.join("\n"));
+    }
+    summary
+}
+
 /// Returns every defect of the engine and of the workload that schedules can find, with each mode in which it is one.
 pub fn planted<W: Workload>(workload: &W) -> Vec<(Mutant, Mode)> {
     let own = workload.defects().iter().map(|(name, modes)| (Mutant::Own(name), *modes));

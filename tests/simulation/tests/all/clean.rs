@@ -1,6 +1,6 @@
 //! The engine violates no invariant under any fault.
 
-use simulation::{Call, Config, Coverage, Fault, Mode, Range, Summary, Workload, run_many, simulate};
+use simulation::{Call, Config, Coverage, Fault, Mode, Range, Summary, Workload, assert_invariants};
 
 use testing::proof;
 
@@ -11,14 +11,9 @@ use crate::parcels::Shipments;
 const MAX_MISSED: usize = 3;
 
 fn run(workload: &impl Workload, mode: Mode) -> Summary {
-    let config = Config::new(mode);
     let schedules = proof::size(2_500, 100_000);
     let range = Range { first_seed: 0, count: schedules, threads: 2, stop_at_first: true };
-    let summary = run_many(workload, &config, &range, &|_| ());
-    if let Some((seed, violation)) = &summary.first {
-        let outcome = simulate(workload, &Config { trace: true, ..config }, *seed);
-        panic!("seed {seed} in {mode:?} mode violates {violation}\n{}", outcome.trace.join("\n"));
-    }
+    let summary = assert_invariants(workload, &Config::new(mode), &range);
     let stats = summary.stats;
     assert!(
         stats.completed > schedules / 2 && stats.failed > 0 && stats.redriven > schedules / 100,

@@ -1,7 +1,5 @@
 //! Planted defects are also found on the smallest saga; `tests/searches` plants them in the search import.
 
-use std::path::Path;
-
 use simulation::{Config, Invariant, Mode, Mutant, Range, hunt_all, run_many};
 
 use crate::desk::Questions;
@@ -12,22 +10,14 @@ const SEEDS: u64 = 10_000;
 
 #[test]
 fn planted_defects_are_all_found() {
-    let mut result = hunt_all(&Questions::default(), include_str!("seeds.txt"), SEEDS);
-    result
-        .update(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/seeds.txt"))
-        .expect("a file to write");
-    assert_eq!(result.survivors, []);
-    assert_eq!(result.outdated, [], "their seeds find them no more: run `make seeds`");
+    hunt_all(&Questions::default(), include_str!("seeds.txt"), SEEDS)
+        .assert_complete(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/seeds.txt"));
 }
 
 #[test]
 fn planted_defects_of_two_sagas_are_all_found() {
-    let mut result = hunt_all(&Shipments, include_str!("parcels.txt"), SEEDS);
-    result
-        .update(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/parcels.txt"))
-        .expect("a file to write");
-    assert_eq!(result.survivors, []);
-    assert_eq!(result.outdated, [], "their seeds find them no more: run `make seeds`");
+    hunt_all(&Shipments, include_str!("parcels.txt"), SEEDS)
+        .assert_complete(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/parcels.txt"));
 }
 
 #[test]
