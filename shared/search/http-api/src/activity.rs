@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::response::IntoResponse;
 use jiff::Timestamp;
+use operate::http::extract::Parameters;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
@@ -15,7 +15,6 @@ use super::duplicates::StudyPlace;
 use super::extract::AuthorizedProject;
 use super::paging::{self, List, Older};
 use super::problem::CommonErrors;
-use super::results::read;
 use super::{Api, HttpResult};
 use service::{Action, Activity, ActivityPage, DecisionKind, Role, Rule};
 
@@ -132,9 +131,8 @@ pub(super) struct ActivityQuery {
 pub(super) async fn list_activity(
     State(api): State<Arc<Api>>,
     AuthorizedProject(project): AuthorizedProject,
-    query: Result<Query<ActivityQuery>, QueryRejection>,
+    Parameters(query): Parameters<ActivityQuery>,
 ) -> HttpResult {
-    let query = read(query)?;
     let limit = paging::limit(query.limit, PAGE, MAX_PAGE)?;
     let list = List { of: "activity", owner: project.as_uuid() };
     let last = list.after(query.after.as_deref())?.map(|Older(last)| last);

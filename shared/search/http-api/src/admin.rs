@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
-use axum::extract::{FromRequestParts, Path, Query};
+use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use axum::response::IntoResponse;
 use imports::SearchId;
-use operate::http::extract::{OperatorRequest, OperatorState};
+use operate::http::extract::{OperatorRequest, OperatorState, Parameters};
 use operate::http::failures::{
     DryRunView, FailureCauseList, FailureFields, FailureFilter, OperationView, Page, RetryRequest, causes,
     failure, page, retry,
@@ -127,9 +127,8 @@ fn search(text: Option<&str>) -> Result<Option<SearchId>, Problem> {
 )]
 pub(super) async fn list_failures(
     asked: OperatorRequest,
-    query: Result<Query<FailuresQuery>, QueryRejection>,
+    Parameters(query): Parameters<FailuresQuery>,
 ) -> HttpResult {
-    let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     let (selection, after) = (query.filter()?.selection()?, query.after.as_deref());
     let view = |failure| FailureView::of(failure, false);
     let Page { items, next } = page(&asked.failures, &selection, query.limit, after, view).await?;
@@ -145,9 +144,8 @@ pub(super) async fn list_failures(
 )]
 pub(super) async fn list_failure_groups(
     asked: OperatorRequest,
-    query: Result<Query<FailuresQuery>, QueryRejection>,
+    Parameters(query): Parameters<FailuresQuery>,
 ) -> HttpResult {
-    let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     Ok(Json(causes(&asked.failures, &query.filter()?.selection()?).await?).into_response())
 }
 

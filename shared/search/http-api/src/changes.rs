@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use messages::StoreError;
+use operate::http::extract::Parameters;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
@@ -91,9 +91,8 @@ pub(super) async fn list_changes(
     State(api): State<Arc<Api>>,
     AuthorizedProject(project): AuthorizedProject,
     headers: HeaderMap,
-    query: Result<Query<ChangesQuery>, QueryRejection>,
+    Parameters(query): Parameters<ChangesQuery>,
 ) -> HttpResult {
-    let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     let limit = paging::limit(query.limit, PAGE, MAX_SEEN)?;
     let refused = || Problem::bad("since is not the \"next\" of a response with the changes of this review");
     let seen = query.since.map(|text| ChangeCursor::read(project, &text).ok_or_else(refused)).transpose()?;

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::{JsonRejection, QueryRejection};
-use axum::extract::{Query, State};
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use imports::duplicates::Decision;
 use imports::{FileId, SearchId, StudyRef, Tier};
 use jiff::Timestamp;
+use operate::http::extract::Parameters;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
@@ -20,7 +21,7 @@ use super::listings::Pairs;
 use super::page::PageRequest;
 use super::paging::{self, List, Older};
 use super::problem::{CommonErrors, Problem};
-use super::results::{answer, files, read};
+use super::results::{answer, files};
 use super::study::PairList;
 use super::{Api, HttpResult, choices};
 use service::{DecisionKind, DecisionOutcome, DecisionRequest, EffectiveDecision, Scope};
@@ -85,9 +86,8 @@ fn tier(name: &str, asked: Option<&str>, default: Tier) -> Result<Tier, Problem>
 pub(super) async fn list_duplicates(
     State(api): State<Arc<Api>>,
     asked: AuthorizedSearch,
-    query: Result<Query<DuplicatesQuery>, QueryRejection>,
+    Parameters(query): Parameters<DuplicatesQuery>,
 ) -> HttpResult {
-    let query = read(query)?;
     let limit = paging::limit(query.limit, PAIRS, MAX_PAIRS)?;
     let (least, most) = query.tiers()?;
     let files = files(asked.stored(&api.service).await?, None)?;
@@ -107,9 +107,8 @@ pub(super) async fn list_duplicates(
 pub(super) async fn list_all_duplicates(
     State(api): State<Arc<Api>>,
     AuthorizedProject(project): AuthorizedProject,
-    query: Result<Query<DuplicatesQuery>, QueryRejection>,
+    Parameters(query): Parameters<DuplicatesQuery>,
 ) -> HttpResult {
-    let query = read(query)?;
     let limit = paging::limit(query.limit, PAIRS, MAX_PAIRS)?;
     let (least, most) = query.tiers()?;
     let list = List { of: "duplicates of all", owner: project.as_uuid() };
@@ -293,9 +292,8 @@ pub(super) struct DecisionsQuery {
 pub(super) async fn list_decisions(
     State(api): State<Arc<Api>>,
     AuthorizedProject(project): AuthorizedProject,
-    query: Result<Query<DecisionsQuery>, QueryRejection>,
+    Parameters(query): Parameters<DecisionsQuery>,
 ) -> HttpResult {
-    let query = read(query)?;
     let limit = paging::limit(query.limit, DECISIONS, MAX_DECISIONS)?;
     let list = List { of: "decisions", owner: project.as_uuid() };
     let decisions = api.service.decisions(project).await?;

@@ -15,6 +15,7 @@ use imports::exports::content_disposition;
 use imports::{ExportLink, ProjectId, SearchId};
 use messages::StoreError;
 use messages::store::chain;
+use operate::http::extract::Parameters;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
@@ -24,7 +25,6 @@ use super::export_slots::{ExportSlot, MAX_SENT};
 use super::extract::{AuthorizedProject, AuthorizedSearch, ExportParam};
 use super::own_threads::on_own_thread;
 use super::problem::{CommonErrors, Problem};
-use super::results::{QueryResult, read};
 use super::selection::{name, scope, selection};
 use super::{Api, BodyMode, HttpResult, choices};
 use service::exported_studies::{DamagedStudy, Export, ExportOptions, FileToExport};
@@ -253,9 +253,8 @@ fn wanted(
 pub(super) async fn export_studies(
     State(api): State<Arc<Api>>,
     asked: AuthorizedSearch,
-    query: QueryResult<ExportQuery>,
+    Parameters(ExportQuery { format, studies, merged }): Parameters<ExportQuery>,
 ) -> HttpResult {
-    let ExportQuery { format, studies, merged } = read(query)?;
     let wanted = wanted(format.as_deref(), studies.as_deref(), None, merged.unwrap_or_default())?;
     let stored = asked.stored(&api.service).await?;
     let (project, import) = (stored.job.project_id, stored.job.name.clone());
@@ -281,9 +280,9 @@ pub(super) async fn export_studies(
 pub(super) async fn export_review(
     State(api): State<Arc<Api>>,
     AuthorizedProject(project): AuthorizedProject,
-    query: QueryResult<ReviewExportQuery>,
+    Parameters(query): Parameters<ReviewExportQuery>,
 ) -> HttpResult {
-    let asked = NewReviewExport::from(read(query)?);
+    let asked = NewReviewExport::from(query);
     let wanted = asked.wanted()?;
     let files = asked.files(&api.service, project).await?;
     let import = files.jobs.first().filter(|_| asked.search.is_some()).and_then(|job| job.name.clone());

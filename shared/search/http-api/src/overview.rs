@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::response::IntoResponse;
 use imports::{AgePlace, ByAge, ProjectId, SearchId};
 use jiff::Timestamp;
 use operate::EffectFilter;
 use operate::http::effects::{self, EffectFields};
+use operate::http::extract::Parameters;
 use operate::http::failures::Page;
 use outbox::Cursor;
 use serde::{Deserialize, Serialize};
@@ -93,9 +93,8 @@ fn before(older_than: Option<&str>, now: Timestamp) -> Result<Timestamp, Problem
 pub(super) async fn list_all_searches(
     State(api): State<Arc<Api>>,
     _: AuthorizedOperator,
-    query: Result<Query<AllSearchesQuery>, QueryRejection>,
+    Parameters(query): Parameters<AllSearchesQuery>,
 ) -> HttpResult {
-    let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     let limit = paging::limit(query.limit, PAGE, MAX_PAGE)?;
     let wanted = ByAge {
         project: query.project.map(ProjectId::from_uuid),
@@ -160,9 +159,8 @@ pub(super) struct EffectsQuery {
 pub(super) async fn list_effects(
     State(api): State<Arc<Api>>,
     _: AuthorizedOperator,
-    query: Result<Query<EffectsQuery>, QueryRejection>,
+    Parameters(query): Parameters<EffectsQuery>,
 ) -> HttpResult {
-    let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     let now = api.service.host().now();
     let due_by = before(query.older_than.as_deref(), now)?;
     let wanted = EffectFilter { state: effects::state(query.state.as_deref())?, due_by };

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use imports::{FileId, ParsedFile, StudyFilter};
 use messages::StoreError;
+use operate::http::extract::Parameters;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use uuid::Uuid;
@@ -30,14 +30,6 @@ use service::{Around, Raw, RecordBytes, StoredSearch};
 /// The default and maximum number of studies, or of unreadable records, in a page.
 const PAGE: usize = 100;
 pub(super) const MAX_PAGE: usize = 1_000;
-
-pub(super) type QueryResult<T> = Result<Query<T>, QueryRejection>;
-
-/// Returns the query's parameters.
-pub(super) fn read<T>(query: QueryResult<T>) -> Result<T, Problem> {
-    let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
-    Ok(query)
-}
 
 /// Responds with a page of a listing.
 pub(super) async fn answer(
@@ -106,9 +98,8 @@ pub(super) struct StudiesQuery {
 pub(super) async fn list_studies(
     State(api): State<Arc<Api>>,
     asked: AuthorizedSearch,
-    query: QueryResult<StudiesQuery>,
+    Parameters(query): Parameters<StudiesQuery>,
 ) -> HttpResult {
-    let query = read(query)?;
     let limit = paging::limit(query.limit, PAGE, MAX_PAGE)?;
     let which = match query.duplicates.as_deref() {
         None => StudyFilter::All,
@@ -161,9 +152,8 @@ pub(super) struct ReviewStudiesQuery {
 pub(super) async fn list_review_studies(
     State(api): State<Arc<Api>>,
     AuthorizedProject(project): AuthorizedProject,
-    query: QueryResult<ReviewStudiesQuery>,
+    Parameters(query): Parameters<ReviewStudiesQuery>,
 ) -> HttpResult {
-    let query = read(query)?;
     let limit = paging::limit(query.limit, PAGE, MAX_PAGE)?;
     let selection = selection(query.studies.as_deref(), query.text.as_deref())?;
     let scope = scope(&api.service, project, query.search, query.file).await?;
@@ -257,9 +247,8 @@ pub(super) struct UnreadQuery {
 pub(super) async fn list_unread(
     State(api): State<Arc<Api>>,
     asked: AuthorizedSearch,
-    query: QueryResult<UnreadQuery>,
+    Parameters(query): Parameters<UnreadQuery>,
 ) -> HttpResult {
-    let query = read(query)?;
     let limit = paging::limit(query.limit, PAGE, MAX_PAGE)?;
     let stored = asked.stored(&api.service).await?;
     let known = api.service.repairs(&stored.job).await?;

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::{JsonRejection, QueryRejection};
-use axum::extract::{Query, State};
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use imports::{Job, JobState};
 use messages::StoreError;
+use operate::http::extract::Parameters;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -211,9 +212,8 @@ pub(super) async fn list_searches(
     State(api): State<Arc<Api>>,
     AuthorizedProject(project): AuthorizedProject,
     headers: HeaderMap,
-    query: Result<Query<SearchesQuery>, QueryRejection>,
+    Parameters(query): Parameters<SearchesQuery>,
 ) -> HttpResult {
-    let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     let limit = paging::limit(query.limit, PAGE, MAX_PAGE)?;
     let wanted =
         SearchFilter { states: states(query.state.as_deref())?, text: paging::text(query.text.as_deref())? };

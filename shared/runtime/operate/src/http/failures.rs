@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 
 use axum::Json;
-use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
-use axum::extract::{Path, Query};
+use axum::extract::Path;
+use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use jiff::Timestamp;
@@ -22,7 +22,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::HttpResult;
-use super::extract::OperatorRequest;
+use super::extract::{OperatorRequest, Parameters};
 use super::paging::{self, List, ListCursor};
 use super::problem::{CommonErrors, Problem};
 
@@ -288,9 +288,8 @@ pub struct Reason {
 pub async fn delete_failure(
     asked: OperatorRequest,
     id: Result<Path<FailureId>, PathRejection>,
-    reason: Result<Query<Reason>, QueryRejection>,
+    Parameters(Reason { reason }): Parameters<Reason>,
 ) -> HttpResult {
-    let Query(Reason { reason }) = reason.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     asked.failures.delete(&[failure_id(id)?], &reason.unwrap_or_default(), &asked.operator.name).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -2,8 +2,8 @@
 
 use messages::{DecisionRecord, RecordedVerdict};
 use saga::history::Place;
-use serde::Serialize;
-use utoipa::ToSchema;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::paging::{self, List, ListCursor};
@@ -75,6 +75,18 @@ pub struct MessageDecisionList {
     next: Option<String>,
 }
 
+/// Selects a page of decisions.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct HistoryQuery {
+    /// Maximum number of decisions to return, from 1 to 1,000. The default is 100.
+    #[param(minimum = 1, maximum = 1_000)]
+    limit: Option<usize>,
+    /// The `next` cursor of the previous page.
+    after: Option<String>,
+}
+
 /// A position in the history that a request names, and the number of decisions that it asks for.
 #[derive(Debug, Clone, Copy)]
 pub struct HistoryPage {
@@ -90,10 +102,10 @@ impl HistoryPage {
     ///
     /// # Errors
     /// Returns the problem of a limit or cursor that is not permitted.
-    pub fn of(instance: Uuid, limit: Option<usize>, after: Option<&str>) -> Result<Self, Problem> {
+    pub fn of(instance: Uuid, query: &HistoryQuery) -> Result<Self, Problem> {
         let list = List { of: "history", owner: instance };
-        let limit = paging::limit(limit, PAGE, MAX_PAGE)?;
-        Ok(Self { list, after: list.after(after, ListCursor::read)?, limit })
+        let limit = paging::limit(query.limit, PAGE, MAX_PAGE)?;
+        Ok(Self { list, after: list.after(query.after.as_deref(), ListCursor::read)?, limit })
     }
 
     /// Returns the page with the decisions that were found.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
-use axum::extract::{Path, Query, State};
+use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use messages::{PartitionKey, Queue};
@@ -16,8 +16,8 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::effects::EffectFields;
-use super::extract::OperatorRequest;
-use super::history::{HistoryPage, MessageDecisionList};
+use super::extract::{OperatorRequest, Parameters};
+use super::history::{HistoryPage, HistoryQuery, MessageDecisionList};
 use super::paging::ListCursor;
 use super::problem::{CommonErrors, Problem};
 use super::{HttpResult, OperatorApi, paging};
@@ -83,9 +83,8 @@ pub(super) struct InstancesQuery {
 pub(super) async fn list_instances(
     State(api): State<Arc<OperatorApi>>,
     _: OperatorRequest,
-    query: Result<Query<InstancesQuery>, QueryRejection>,
+    Parameters(query): Parameters<InstancesQuery>,
 ) -> HttpResult {
-    let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     let limit = paging::limit(query.limit, LISTED, MAX_LISTED)?;
     let condition = query.condition.unwrap_or_default();
     let fields = match condition.as_str() {
@@ -196,18 +195,6 @@ pub(super) async fn show_instance(
     Ok(Json(InstanceDetailsView::of(found, api.engine.host.now())).into_response())
 }
 
-/// Selects a page of decisions.
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[serde(deny_unknown_fields)]
-pub(super) struct HistoryQuery {
-    /// Maximum number of decisions to return, from 1 to 1,000. The default is 100.
-    #[param(minimum = 1, maximum = 1_000)]
-    limit: Option<usize>,
-    /// The `next` cursor of the previous page.
-    after: Option<String>,
-}
-
 /// Lists the decisions about each delivery of each message of an instance, in chronological order.
 ///
 /// The deployment sets the retention of decisions; if it keeps no history, the list is empty. A decision becomes
@@ -222,11 +209,10 @@ pub(super) async fn list_history(
     State(api): State<Arc<OperatorApi>>,
     _: OperatorRequest,
     id: Result<Path<PartitionKey>, PathRejection>,
-    query: Result<Query<HistoryQuery>, QueryRejection>,
+    Parameters(query): Parameters<HistoryQuery>,
 ) -> HttpResult {
-    let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     let id = instance_id(id)?;
-    let page = HistoryPage::of(id.as_uuid(), query.limit, query.after.as_deref())?;
+    let page = HistoryPage::of(id.as_uuid(), &query)?;
     let found = match &api.engine.history {
         Some(history) => history.history(Some(id), page.after, page.limit).await?,
         None => Vec::new(),

@@ -1,7 +1,8 @@
 //! The operator's HTTP routes of any system.
 //!
 //! - [`router`] serves all routes of a system, and [`description`] describes them (OpenAPI);
-//! - [`extract`] authorizes requests, [`paging`] reads lists, [`problem`] is the error response;
+//! - [`extract`] authorizes requests and reads their parameters, [`paging`] reads lists, [`problem`] is the error
+//!   response;
 //! - [`failures`], [`effects`], [`history`]: views, and handlers that do not depend on the system. An application with
 //!   its own operator routes, such as the search import, uses them too;
 //! - `instances`, `routes`: the handlers for single instances and for the rest of the system.

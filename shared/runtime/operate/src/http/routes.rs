@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
-use axum::extract::{Path, Query, State};
+use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
@@ -16,7 +16,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::effects::{self, EffectFields};
-use super::extract::OperatorRequest;
+use super::extract::{OperatorRequest, Parameters};
 use super::failures::{
     self, DryRunView, FailureCauseList, FailureFields, FailureFilter, OperationView, Page, RetryRequest,
 };
@@ -164,9 +164,8 @@ impl FailuresQuery {
 )]
 pub(super) async fn list_failures(
     asked: OperatorRequest,
-    query: Result<Query<FailuresQuery>, QueryRejection>,
+    Parameters(query): Parameters<FailuresQuery>,
 ) -> HttpResult {
-    let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     let (selection, after) = (query.filter().selection()?, query.after.as_deref());
     let view = |failure| FailureView::of(failure, false);
     let Page { items, next } = failures::page(&asked.failures, &selection, query.limit, after, view).await?;
@@ -182,9 +181,8 @@ pub(super) async fn list_failures(
 )]
 pub(super) async fn list_failure_groups(
     asked: OperatorRequest,
-    query: Result<Query<FailuresQuery>, QueryRejection>,
+    Parameters(query): Parameters<FailuresQuery>,
 ) -> HttpResult {
-    let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     Ok(Json(failures::causes(&asked.failures, &query.filter().selection()?).await?).into_response())
 }
 
@@ -322,9 +320,8 @@ pub(super) struct EffectsQuery {
 pub(super) async fn list_effects(
     State(api): State<Arc<OperatorApi>>,
     _: OperatorRequest,
-    query: Result<Query<EffectsQuery>, QueryRejection>,
+    Parameters(query): Parameters<EffectsQuery>,
 ) -> HttpResult {
-    let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     let wanted = EffectFilter { state: effects::state(query.state.as_deref())?, due_by: Timestamp::MAX };
     let (stores, now) = (api.health.stores(), api.engine.host.now());
     let view = |effect, instance: Option<PartitionKey>| EffectView {
