@@ -335,7 +335,8 @@ impl Accessions {
         let number = if is_eudract(value) {
             Some(format!("{}{}", european(value), &value[..14]))
         } else {
-            registration(value).or_else(|| accession(value))
+            // A number without letters counts the rows of a table.
+            registration(value).or_else(|| accession(value).filter(|number| !is_digits(number)))
         };
         if let Some(number) = number {
             self.push_trial(number);

@@ -155,7 +155,9 @@ fn parse_lilacs(text: &str) -> Option<Citation<'_>> {
     let is_number =
         |text: &str| text.len() < 16 && text.bytes().next().is_some_and(|first| first.is_ascii_digit());
     let is_page = |text: &str| text.len() < 24 && text.bytes().any(|byte| byte.is_ascii_digit());
-    (is_number(volume) && is_page(pages) && dates::year(date).is_some()).then_some(Citation {
+    // The Western Pacific index writes only the issue: `Journal of Tests ; (12): 123-130, 2019.`
+    let has_number = is_number(volume) || (volume.trim().is_empty() && is_number(issue));
+    (has_number && is_page(pages) && dates::year(date).is_some()).then_some(Citation {
         journal: journal.trim(),
         date: date.trim(),
         volume: volume.trim(),

@@ -616,16 +616,20 @@ fn joined_name(cell: &[u8]) -> Option<usize> {
         return None;
     }
     let begins = |at: &usize| match (cell[*at - 1], cell[*at]) {
+    let is_known = |name: &[u8]| {
+        let name = std::str::from_utf8(name).ok();
+        name.is_some_and(|name| header::column(name.trim_matches('"'), 0).named.is_some())
+    };
+    // `journalTitle`
+    if cell.iter().all(u8::is_ascii_alphanumeric) && is_known(cell) {
+        return None;
+    }
         // Part of another name: `Original Title`.
         (b' ' | b'_' | b'-', _) => false,
         (_, b'"') => is_quoted,
         (before, first) => !is_quoted && (first.is_ascii_uppercase() || !before.is_ascii_alphanumeric()),
     };
-    let is_name = |at: &usize| {
-        let name = std::str::from_utf8(&cell[*at..]).ok();
-        name.is_some_and(|name| header::column(name.trim_matches('"'), 0).named.is_some())
-    };
-    (from.max(1)..cell.len()).filter(begins).find(is_name).map(|at| cell.len() - at)
+    (from.max(1)..cell.len()).filter(begins).find(|at| is_known(&cell[*at..])).map(|at| cell.len() - at)
 }
 
 /// Returns `true` if a text begins with a line that has a tag of its format.

@@ -23,12 +23,16 @@ pub(crate) const RULES: &[Rule] = &[
         "papertitle", "studytitle", "scientifictitle", "publictitle", "officialtitle", "brieftitle", "recordtitle",
         "worktitle", "titleofthetrial", "trialtitle", "fulltitle", "displayname", "dctitle", "titel", "titre", "título", "titulo", "titolo", "tytuł", "başlık",
         "foreigntitle", "题名", "标题", "篇名", "文献标题", "中文标题", "论文题名", "论文标题", "題名", "論文タイトル", "文献タイトル", "論文名", "タイトル", "標題", "論題", "표제", "제목", "논문명", "논문제목", "название", "заглавие", "названиестатьи", "названиепубликации", "研究题目", "注册题目", "研究名称", "文献题名", "题目", "назва", "tittel", "název", "naslov", "judul", "otsikko", "cím", "titlu", "τίτλος", "العنوان", "عنوان",
+        "publictitleofstudy", "scientifictitleofstudy", "títulodelartículo", "títulodoartigo", "titredelarticle", "títulopúblico",
+        "títulocientífico", "artikeltitel", "makalebaşlığı", "tytułartykułu", "研究の名称", "平易な研究名称",
+        "試験名", "연구제목", "عنوانمقاله",
     ] },
     Rule { field: Field::Author, names: &[
         "authorfullnames", "fullauthornames", "authors", "author", "authornames", "firstauthors", "authorsprimary",
         "primaryauthors", "creators", "creator", "contributors", "authorlist", "authorshipsauthordisplayname",
         "authorsnames", "af", "au", "a1", "dccreator", "autoren", "autor", "autores", "auteurs", "auteur", "autori",
         "inventors", "firstauthor", "作者", "作者名", "全部作者", "著者", "著者名", "作成者", "저자", "저자명", "авторы", "автор", "著者氏名", "第一作者", "автори", "autorzy", "yazarlar", "yazar", "forfattere", "forfatter", "författare", "autoři", "penulis", "tekijät", "szerzők", "συγγραφείς", "المؤلفون", "نویسندگان",
+        "inventorauthor", "authorstring", "autorinnen", "verfasser",
     ] },
     Rule { field: Field::Editor, names: &[
         "editors", "editor", "secondaryauthors", "authorssecondary", "bookeditors", "bookauthors",
@@ -42,6 +46,14 @@ pub(crate) const RULES: &[Rule] = &[
         "date", "published", "dcdate", "startdate", "earlyaccessdate", "earlyaccessyear", "dateregistration3", "dateregistration", "registrationdate", "dateofregistration", "dateapplied", "dateregistered", "dateassigned", "registrierungsdatum", "registrationdateindrks", "overalldecisiondate", "firstposted", "yr", "y1", "da", "jahr",
         "erscheinungsjahr", "año", "ano", "année", "annee", "anno", "年", "年份", "出版年", "出版年份", "出版日期", "发表年份", "出版年月", "発行年月", "発行日", "发表时间", "出版时间", "発行年", "出版年月日", "出版日付",
         "발행연도", "발행년", "발행년도", "발행년월", "연도", "год", "годпубликации", "出版日", "公開日", "发表日期", "發表年", "注册时间", "注册日期", "рік", "rok", "jaar", "yıl", "år", "vuosi", "év", "tahun", "godina", "έτος", "السنة", "سال",
+        "originalpaperdate", "firstpublicationdate", "prismcoverdate", "publicationdateyear", "añodepublicación", "anodepublicación",
+        "añopublicación", "fechadepublicación", "anodepublicação", "anodapublicação", "datadepublicação", "annéedepublication",
+        "datedepublication", "annodipubblicazione", "veröffentlichungsjahr", "publikationsjahr", "erscheinungsdatum", "veröffentlichungsdatum",
+        "jaarvanpublicatie", "publicatiejaar", "rokwydania", "rokpublikacji", "rokvydání", "yayınyılı",
+        "utgivningsår", "publiceringsår", "udgivelsesår", "utgivelsesår", "julkaisuvuosi", "tahunterbit",
+        "годиздания", "датапубликации", "ріквидання", "рікпублікації", "سالانتشار", "سنةالنشر",
+        "출판연도", "출판년도", "初回公表日", "登録日", "등록일", "등록일자",
+        "fechaderegistro", "datadoregistro",
     ] },
     Rule { field: Field::MonthDay, names: &["month", "publishedmonth", "day"] },
     Rule { field: Field::Journal, names: &[
@@ -51,6 +63,8 @@ pub(crate) const RULES: &[Rule] = &[
         "source", "journalabbreviation", "abbreviatedsourcetitle", "journalabbrev", "isoabbreviation",
         "alternatetitle3", "alternatetitle2", "so", "jo", "jf", "t2", "zeitschrift", "revista", "revue", "rivista",
         "刊名", "期刊", "期刊名称", "期刊名", "中文刊名", "来源刊名", "文献来源", "来源", "出处", "掲載誌名", "刊行物名", "収載誌", "雑誌名", "掲載誌", "収載誌名", "ジャーナル名", "学術雑誌名", "학술지명", "학술지", "저널명", "журнал", "источник", "названиежурнала", "期刊名稱", "誌名", "資料名", "収録刊行物", "간행물명", "zeitschriftzeitung", "czasopismo", "dergi", "tijdschrift", "tidsskrift", "tidskrift", "časopis", "periódico", "jurnal", "lehti", "folyóirat", "περιοδικό", "المجلة", "مجله",
+        "prismpublicationname", "jabbrv", "títulodelarevista", "nombredelarevista", "titredelarevue", "zeitschriftentitel",
+        "dergiadı",
     ] },
     Rule { field: Field::Book, names: &[
         "booktitle", "anthologytitle", "conferencetitle", "proceedingstitle",
@@ -61,14 +75,18 @@ pub(crate) const RULES: &[Rule] = &[
     Rule { field: Field::Volume, names: &[
         "volume", "vol", "volumenumber", "journalvolume", "bibliovolume", "vl", "band", "jahrgang", "volumen",
         "卷", "卷号", "巻号", "巻", "권", "том", "tom", "cilt", "jaargang", "årgang", "ročník", "kötet", "τόμος",
+        "prismvolume", "tomo", "tome", "دوره", "جلد", "المجلد",
     ] },
     Rule { field: Field::Issue, names: &[
         "issue", "number", "issuenumber", "journalissue", "journalnumber", "biblioissue", "no", "is", "heft",
         "heftnummer", "número", "numero", "期", "期号", "号", "호", "номер", "выпуск", "номервыпуска", "numéro", "numer", "nummer", "sayı", "hefte", "číslo", "τεύχος",
+        "issueidentifier", "prismissueidentifier", "fascicolo", "fascículo", "ausgabe", "zeszyt",
+        "شماره", "العدد",
     ] },
     Rule { field: Field::Pages, names: &[
         "pages", "pagerange", "pagenumbers", "page", "pagespan", "pagination", "pageno", "seiten", "páginas", "paginas", "pagine",
         "页码", "起止页码", "页码范围", "页", "頁", "ページ", "페이지", "수록면", "seitenvonbis", "страницы", "頁次", "頁碼", "起止頁碼", "сторінки", "strony", "sayfa", "sayfalar", "sider", "sidor", "strany", "σελίδες",
+        "pageinfo", "prismpagerange", "صفحات", "الصفحات",
     ] },
     Rule { field: Field::FirstPage, names: &[
         "startpage", "pagestart", "firstpage", "beginningpage", "bibliofirstpage", "bp", "sp", "articlenumber",
@@ -80,9 +98,11 @@ pub(crate) const RULES: &[Rule] = &[
     Rule { field: Field::Doi, names: &[
         "doi", "doidoi", "digitalobjectidentifier", "itemdoi", "doilink", "articledoi", "doiurl", "di", "do",
         "doi号", "urldoi", "doiname",
+        "prismdoi", "originalpaperdoi",
     ] },
     Rule { field: Field::Pmid, names: &[
         "pmid", "pubmedid", "medlinepmid", "pubmedidentifier", "idspmid", "pm",
+        "originalpaperpubmedid",
     ] },
     Rule { field: Field::Accession, names: &[
         "accessionnumber", "uniqueidentifier", "ui", "an",
@@ -96,6 +116,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule { field: Field::Abstract, names: &[
         "abstract", "abstractnote", "summary", "abstracttext", "briefsummary", "ab", "dcdescription",
         "zusammenfassung", "resumen", "résumé", "resumo", "riassunto", "摘要", "文摘", "抄録", "초록", "аннотация", "реферат", "中文摘要", "анотація", "streszczenie", "özet", "samenvatting", "sammendrag", "sammanfattning", "abstrakt", "abstrak", "περίληψη", "الملخص", "چکیده",
+        "tiivistelmä", "description",
     ] },
     Rule { field: Field::Keyword, names: &[
         "keywords", "keyword", "authorkeywords", "keywordsauthor", "indexkeywords", "keywordsplus", "tags", "manualtags", "automatictags",
@@ -103,15 +124,18 @@ pub(crate) const RULES: &[Rule] = &[
         "emtreemedicalindextermsmajorfocus", "ieeeterms",
         "meshterms", "subjects", "subject", "subjectterms", "keywordsdisplayname", "conditions", "condition", "medicalconditions", "healthconditionsorproblemsstudied", "broadterms", "descriptors", "taxanotes", "supertaxa", "de", "kw", "schlagwörter", "schlagworte", "palabrasclave",
         "motsclés", "关键词", "关键字", "キーワード", "키워드", "주제어", "ключевыеслова", "關鍵詞", "關鍵字", "主题词", "ключовіслова", "słowakluczowe", "anahtarkelimeler", "trefwoorden", "palavraschave", "parolechiave", "nøkkelord", "nyckelord", "klíčováslova", "katakunci",
+        "authkeywords", "motsclefs", "schlüsselwörter", "کلیدواژهها", "کلیدواژه", "الكلماتالمفتاحية",
     ] },
     Rule { field: Field::Url, names: &[
         "url", "link", "urls", "links", "weblink", "articleurl", "documenturl", "studyurl", "fulltextlink",
         "fulltexturl", "plink", "記事url", "embaselink", "openurllink", "landingpageurl", "webaddress", "onlineadresse", "ur", "网址", "链接",
         "externalurl", "sourcelinkout", "dimensionsurl", "primarylocationlandingpageurl", "pdflink", "sourceurls",
+        "resultlink", "prismurl",
     ] },
     Rule { field: Field::Type, names: &[
         "publicationtype", "documenttype", "typeofreference", "referencetype", "itemtype", "articletype", "doctypes",
         "contenttype", "worktype", "doctype", "論文種類", "type", "dt",
+        "pubtype", "subtypedescription",
     ] },
 ];
 
@@ -279,6 +303,15 @@ fn is_numbered_author(name: &str) -> bool {
     })
 }
 
+/// The beginning of the names that pages of publishers use for search engines, and programs for columns.
+const CITATION: &str = "citation_";
+
+/// The part of a name in another script: CNKI writes its names in two languages, as `Title-题名`.
+fn bilingual(name: &str, plain: &str) -> Option<String> {
+    let other: String = plain.chars().filter(|c| !c.is_ascii()).collect();
+    (name.contains('-') && !other.is_empty() && other.len() < plain.len()).then_some(other)
+}
+
 /// Interprets the name of a column.
 pub(crate) fn column(name: &str, at: usize) -> Column {
     let name = name.trim().trim_start_matches('\u{feff}');
@@ -291,13 +324,9 @@ pub(crate) fn column(name: &str, at: usize) -> Column {
     if is_numbered_author(&plain) {
         return Column { named: Some(FieldName::new(Field::Author, "author", u8::MAX)), name };
     }
-    // CNKI writes its names in two languages: `Title-题名`.
-    let named = INDEX.find(&plain).or_else(|| {
-        if !name.contains('-') {
-            return None;
-        }
-        let other: String = plain.chars().filter(|c| !c.is_ascii()).collect();
-        if other.is_empty() || other.len() == plain.len() { None } else { INDEX.find(&other) }
+    let named = INDEX.find(&plain).or_else(|| INDEX.find(bilingual(&name, &plain)?)).or_else(|| {
+        let bare = name.to_ascii_lowercase().starts_with(CITATION).then(|| &plain[CITATION.len() - 1..])?;
+        INDEX.find(bare)
     });
     Column { named, name }
 }

@@ -191,6 +191,16 @@ fn tables_of_more_registers_are_read() {
             "ChiCTR2000029308",
             "2020-01-25",
         ),
+        (
+            "臨床研究実施計画番号,研究の名称,初回公表日\njRCTs031200001,試験,2019年2月1日\n",
+            "jRCTs031200001",
+            "2019-02-01",
+        ),
+        (
+            "TRIAL ID,ACTRN,PUBLIC TITLE,DATE REGISTERED\n379001,ACTRN12620000123976p,A trial,2020-02-14\n",
+            "ACTRN12620000123976",
+            "2020-02-14",
+        ),
         ("jRCT番号,研究名称,公開日\njRCT1031180123,試験,2019-02-01\n", "jRCT1031180123", "2019-02-01"),
     ] {
         let found = references(table).remove(0);
@@ -224,8 +234,48 @@ fn columns_of_more_languages_are_read() {
         assert_eq!((found.issue.as_deref(), found.pages.as_deref()), (Some("2"), Some("1-9")), "{header}");
         assert_eq!((found.r#abstract.as_deref(), found.keywords.len()), (Some("We tried."), 1), "{header}");
     }
+    for year in [
+        "Año de publicación",
+        "Ano de publicação",
+        "Année de publication",
+        "Anno di pubblicazione",
+        "Jaar van publicatie",
+        "Rok wydania",
+        "Год издания",
+        "Рік видання",
+        "출판연도",
+        "سال انتشار",
+    ] {
+        assert_eq!(references(&format!("Title,{year}\nA trial,2020\n"))[0].year, Some(2020), "{year}");
+    }
     let arabic = "العنوان,المؤلفون,السنة\nدراسة,محمد أحمد؛ علي حسن,2020\n";
     assert_eq!((references(arabic)[0].title.as_str(), references(arabic)[0].authors.len()), ("دراسة", 2));
+}
+
+#[test]
+fn columns_of_interfaces_and_programs_are_read() {
+    for table in [
+        "citation_title,citation_authors,citation_journal_name,citation_journal_volume,citation_pub_year\nTests,Roe A,J Tests,3,2020\n",
+        "title,authorString,journalTitle,journalVolume,pubYear,pageInfo,pubType\nTests,Roe A.,J Tests,3,2020,1-9,x\n",
+        "title,author_names,publicationName,volume,coverDate,issueIdentifier\nTests,\"Roe, A\",J Tests,3,2020-02-01,2\n",
+        "dc:title,dc:creator,prism:publicationName,prism:volume,prism:coverDate\nTests,Roe A.,J Tests,3,2020-02-01\n",
+        "search URL:,https://example.org\nid,title,inventor/author,publication date,journal,volume\nX,Tests,A. Roe,2020-01-01,J Tests,3\n",
+    ] {
+        let found = references(table).remove(0);
+        assert_eq!(
+            (found.title.as_str(), found.authors.len(), found.year),
+            ("Tests", 1, Some(2020)),
+            "{table}"
+        );
+        assert_eq!(
+            (found.journal.as_deref(), found.volume.as_deref()),
+            (Some("J Tests"), Some("3")),
+            "{table}"
+        );
+    }
+    let table = "Title,Source,Journal\nTests,\"J Tests ; (12): 11-19, 2019.\",J Tests\n";
+    let found = references(table).remove(0);
+    assert_eq!((found.issue.as_deref(), found.pages.as_deref()), (Some("12"), Some("11-19")));
 }
 
 #[test]
