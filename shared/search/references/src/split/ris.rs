@@ -40,6 +40,16 @@ const SINGLE_BLANK: [&[u8; 2]; 83] = [
     b"VO", b"Y1", b"Y2",
 ];
 
+/// Tags of more than two letters, and the usual tags of the same fields.
+const LONG_TAGS: [(&[u8], &[u8; 2]); 6] = [
+    (b"DESCRIPTORS", b"KW"),
+    (b"KEYWORDS", b"KW"),
+    (b"DOI", b"DO"),
+    (b"PMID", b"C2"),
+    (b"ISSN", b"SN"),
+    (b"ISBN", b"SN"),
+];
+
 /// The maximum number of blanks before the dash of a tag.
 const MAX_BLANKS: usize = 4;
 /// The maximum length of a code of a type.
@@ -91,9 +101,16 @@ pub(crate) fn tag(line: &[u8]) -> Option<([u8; 2], usize)> {
         {
             typographic_width(rest)?
         }
-        _ => return None,
+        _ => return long_tag(rest).map(|(name, width)| (name, marked + indent + width)),
     };
     Some(([first.to_ascii_uppercase(), second.to_ascii_uppercase()], marked + indent + width))
+}
+
+/// The usual tag in place of a longer one, and the width of the latter: `DESCRIPTORS  - ` of APA PsycNet.
+fn long_tag(line: &[u8]) -> Option<([u8; 2], usize)> {
+    const DASH: &[u8] = b"  -";
+    let (name, usual) = LONG_TAGS.iter().find(|(name, _)| line.starts_with(name))?;
+    line[name.len()..].starts_with(DASH).then_some((**usual, name.len() + DASH.len()))
 }
 
 /// The width of a tag with no-break spaces or a longer dash, in UTF-8, Windows-1252 or HTML. Web pages contain the

@@ -961,3 +961,35 @@ fn lists_as_programs_print_them_are_split() {
     assert_eq!(cell("Author 1,Author 2,Author 3", "\"Roe, A\",Doe B,"), ["Roe, A", "Doe, B"]);
     assert_eq!(cell("Author 1,Authors", "x,\"Roe, A\""), ["Roe, A"]);
 }
+
+#[test]
+fn tags_of_more_than_two_letters_are_read() {
+    let found =
+        with(&["DESCRIPTORS  - *Falls; *Gait", "DOI  - 10.5555/a", "PMID  - 30000001", "ISSN  - 1234-5678"]);
+    assert_eq!(
+        (found.keywords, found.r#type.as_deref()),
+        (own(&["*Falls", "*Gait"]), Some("Journal Article"))
+    );
+    assert_eq!((found.doi.as_deref(), found.pmid.as_deref()), (Some("10.5555/a"), Some("30000001")));
+    assert_eq!(found.extra["SN"], ["1234-5678"]);
+}
+
+#[test]
+fn numbers_of_people_and_files_of_a_library_are_left_out() {
+    let entry = "@article{a, title={Tests}, author={Ann Roe 0001 and J{\\\"u}rgen Doe}, pages={{+}}, article-number={12}}";
+    let found = references(entry).remove(0);
+    assert_eq!((found.authors, found.pages.as_deref()), (own(&["Roe, Ann", "Doe, Jürgen"]), Some("12")));
+    let found = with(&["L1  - internal-pdf://1234/Roe-2020.pdf"]);
+    assert_eq!((found.url, found.extra["L1"].len()), (None, 1));
+}
+
+#[test]
+fn people_in_one_element_of_endnote_are_split() {
+    let record = |author: &str| {
+        let record =
+            format!("<record><titles><title>Tests</title></titles><author>{author}</author></record>");
+        references(&format!("<xml><records>{record}</records></xml>")).remove(0).authors
+    };
+    assert_eq!(record("Roe, A.&#xD;Doe, B."), ["Roe, A.", "Doe, B."]);
+    assert_eq!(record("World Health\r\n  Organization"), ["World Health Organization"]);
+}
