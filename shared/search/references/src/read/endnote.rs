@@ -48,6 +48,12 @@ pub(super) fn read(text: &str) -> Result<Draft<'_>, String> {
     walk(text, EndNote(Draft::default())).map(|read| read.0)
 }
 
+/// The names in one element. A carriage return separates them, except in a value that is wrapped.
+fn people(text: &str) -> impl Iterator<Item = String> {
+    let is_wrapped = text.contains('\n');
+    text.split(move |c| c == '\r' && !is_wrapped).flat_map(names::split_decoded)
+}
+
 struct EndNote<'a>(Draft<'a>);
 
 impl<'a> Visitor<'a> for EndNote<'a> {
@@ -60,12 +66,12 @@ impl<'a> Visitor<'a> for EndNote<'a> {
 
     fn value(&mut self, named: FieldName, attributes: &'a str, text: Cow<'a, str>) {
         match named.field {
+            // Some libraries keep all authors or keywords in one element, one per line.
             Field::Author | Field::Editor => {
-                for name in names::split_decoded(&text) {
+                for name in people(&text) {
                     self.0.author(named.field, name);
                 }
             }
-            // Some libraries keep all keywords in one element, one per line.
             Field::Keyword => labels::keywords(&mut self.0, named, &text),
             // The work type is the name in `<ref-type name="Journal Article">17</ref-type>`.
             Field::Type => {

@@ -11,7 +11,7 @@ mod one;
 mod scripts;
 mod shapes;
 
-pub(super) use additions::{is_degree, of_ovid, without_additions};
+pub(super) use additions::{is_degree, of_ovid, without_additions, without_homonym};
 pub(super) use cells::{separator, split_cell};
 pub(super) use groups::{is_group, is_organisation};
 pub(super) use lists::{split_decoded, without_others};

@@ -68,7 +68,7 @@ pub(super) fn is_placeholder(field: Field, value: &str) -> bool {
     }
     let plain = value.trim_matches(['[', ']', '(', ')']).trim();
     if !matches!(field, Field::Title | Field::Book)
-        && plain.chars().all(|c| matches!(c, '-' | '–' | '—' | '.' | '?'))
+        && plain.chars().all(|c| matches!(c, '-' | '–' | '—' | '.' | '?' | '+'))
     {
         return true;
     }

@@ -134,6 +134,10 @@ impl<'a> FieldResolver<'a> {
     }
 
     fn link(&mut self, value: Value<'a>, wins: bool) -> Option<Value<'a>> {
+        // A file in the library of EndNote or on the computer of a reviewer.
+        if ["internal-pdf:", "file:"].iter().any(|scheme| value.text.trim_start().starts_with(scheme)) {
+            return Some(value);
+        }
         self.doi_in_link = self.doi_in_link.take().or_else(|| identifiers::doi_in_url(&value.text));
         self.pmid_in_link = self.pmid_in_link.take().or_else(|| identifiers::pmid_in_url(&value.text));
         if !wins || self.reference.url.is_some() {

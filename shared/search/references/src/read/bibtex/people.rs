@@ -276,7 +276,7 @@ fn count(text: &str, brace: u8) -> usize {
 
 /// Parses `Family, Given`, `Family, Jr, Given`, `Given von Family`, `family=…, given=…`, or a group in braces.
 fn person(name: &str) -> Option<String> {
-    let name = tidy::trim(name);
+    let name = names::without_homonym(tidy::trim(name));
     if let Some(group) = whole_group(name) {
         return tidy::line_of(plain(group));
     }

@@ -35,7 +35,7 @@ const MAX_REMARK: usize = 64;
 /// Removes everything that is not part of the names in a value. Most values are returned unchanged.
 pub(in crate::read) fn without_additions(value: &str) -> Cow<'_, str> {
     let given = value.trim_end();
-    let mut value = Cow::Borrowed(value);
+    let mut value = Cow::Borrowed(without_homonym(value));
     if may_have_orcid(&value) && spend(value.len()) {
         value = Cow::Owned(without_orcid(&value));
     }
@@ -222,6 +222,17 @@ fn without_life(value: &str) -> Option<&str> {
     };
     let is_added = (is_life || ROLES.contains(&last)) && name.contains(',') || is_short_role();
     is_added.then(|| name.trim_end())
+}
+
+/// Removes the number by which DBLP distinguishes people of one name: `Ann Roe 0001`.
+pub(in crate::read) fn without_homonym(name: &str) -> &str {
+    let is_number = |word: &str| {
+        word.len() == 4 && word.starts_with("00") && word.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    match name.rsplit_once(' ') {
+        Some((before, last)) if is_number(last) => before.trim_end(),
+        _ => name,
+    }
 }
 
 /// Returns `false` for a value without brackets and marks, which is the usual case.
