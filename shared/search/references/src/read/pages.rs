@@ -15,9 +15,17 @@ pub(super) fn joined(first: Option<&str>, last: Option<&str>) -> Option<String> 
     }
 }
 
+/// Removes a label in front of a page.
+fn unlabelled(page: &str) -> &str {
+    const LABELS: [&str; 6] = ["pp.", "p.", "pp ", "p ", "S. ", "Pages "];
+    LABELS.iter().find_map(|label| page.strip_prefix(label)).unwrap_or(page).trim()
+}
+
 /// Returns `true` if the last page is a range from the first page.
 fn begins_in(last: &str, first: &str) -> bool {
-    last.strip_prefix(first).is_some_and(|rest| rest.starts_with(['-', '–']) && !first.contains('-'))
+    unlabelled(last)
+        .strip_prefix(first)
+        .is_some_and(|rest| rest.starts_with(['-', '–']) && !first.contains('-'))
 }
 
 /// Returns `true` if the first page is a range up to the last page, possibly shortened. Pages may contain hyphens:
@@ -34,14 +42,13 @@ pub(super) fn normalized(pages: &str) -> Option<String> {
     if is_plain(pages) {
         return None;
     }
-    const LABELS: [&str; 6] = ["pp.", "p.", "pp ", "p ", "S. ", "Pages "];
-    let bare = LABELS.iter().find_map(|label| pages.strip_prefix(label)).unwrap_or(pages).trim();
+    let bare = without_count(unlabelled(pages));
     let bare = bare.strip_prefix('p').filter(|rest| is_range(rest)).unwrap_or(bare);
     let (first, last) = match bare.split_once(['-', '–', '—', '‐', '‑', '−']) {
         // BibTeX uses two hyphens.
         // Web of Science writes a plus sign for further pages.
         Some((first, last)) => {
-            (first.trim(), last.trim_start_matches(['-', ' ']).trim().trim_end_matches('+'))
+            (first.trim(), unlabelled(last.trim_start_matches(['-', ' '])).trim_end_matches('+'))
         }
         None => (bare, ""),
     };
@@ -61,6 +68,13 @@ pub(super) fn normalized(pages: &str) -> Option<String> {
     let range =
         if whole.is_empty() || whole == first { first.to_owned() } else { format!("{first}-{whole}") };
     (range != pages).then_some(range)
+}
+
+/// Removes the number of pages in brackets: `12-15(4쪽)`.
+fn without_count(pages: &str) -> &str {
+    let bracket = pages.strip_suffix(')').and_then(|pages| pages.rsplit_once('('));
+    let is_count = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+    bracket.filter(|(_, count)| is_count(count)).map_or(pages, |(pages, _)| pages.trim_end())
 }
 
 /// Returns `true` for two numbers with a hyphen between them. ERIC writes `p` before them. In a single page, the letter
@@ -87,6 +101,7 @@ mod tests {
         assert_eq!(joined(Some("338-41"), Some("341")).as_deref(), Some("338-41"));
         assert_eq!(joined(Some("S21-1"), Some("S21-8")).as_deref(), Some("S21-1-S21-8"));
         assert_eq!(joined(Some("12-1"), Some("12-11")).as_deref(), Some("12-1-12-11"));
+        assert_eq!(joined(Some("12"), Some("S. 12-15")).as_deref(), Some("S. 12-15"));
         assert_eq!(joined(Some("e7"), Some("e7")).as_deref(), Some("e7"));
         assert_eq!(joined(None, None), None);
     }
@@ -108,6 +123,8 @@ mod tests {
             ("pp. 5-7", Some("5-7")),
             ("pp 278-98", Some("278-298")),
             ("S. 12-15", Some("12-15")),
+            ("p. 12-p. 15", Some("12-15")),
+            ("12-15(4쪽)", Some("12-15")),
             ("7-7", Some("7")),
             ("75-+", Some("75")),
             ("152-160", None),

@@ -2,7 +2,7 @@
 //!
 //! A record begins at `PMID- ` or, in exports from PubMed Central, at `PMC - ` after a blank line. `PMC - ` also occurs
 //! inside records, so it begins nothing without a blank line before it. A second `PMID- ` always begins a record,
-//! because no record has two. ERIC's records have none, and begin at `OWN - `. The older form of MEDLINE, which Ovid
+//! because no record has two. ERIC's records have none, and begin at `OWN - `. Both lines precede the title of a record. The older form of MEDLINE, which Ovid
 //! exports, begins at `UI  - `. Other tagged exports of Ovid begin at `<12. >`, or at `VN  - ` without such a line.
 //! Outside of records any tag begins one, so that nothing is lost.
 
@@ -19,7 +19,8 @@ const TAG_PREFIX: usize = MARK_LENGTH + 16;
 fn kind(line: &[u8]) -> LineRole {
     match unmarked(line).get(..5) {
         Some(b"PMID-") => LineRole::Type,
-        Some(b"PMC -" | b"OWN -" | b"STAT-" | b"UI  -" | b"VN  -") => LineRole::UntypedStart,
+        Some(b"OWN -") => LineRole::Number,
+        Some(b"PMC -" | b"STAT-" | b"UI  -" | b"VN  -") => LineRole::UntypedStart,
         Some(b"TI  -") => LineRole::Title(0),
         _ if tagged(unmarked(line)).is_some() => LineRole::Tag,
         _ if numbered::is_ovid(line) => LineRole::Type,
@@ -53,8 +54,9 @@ pub(crate) fn tag(line: &str) -> Option<(&str, usize)> {
 
 fn begins_next(open: &OpenRecord, kind: LineRole) -> bool {
     match kind {
-        LineRole::Type => open.typed || open.blanks > 0,
-        LineRole::UntypedStart => open.blanks > usize::from(open.is_spaced),
+        LineRole::Type => open.typed || open.blanks > 0 || open.title.is_some(),
+        LineRole::Number if open.title.is_some() => true,
+        LineRole::Number | LineRole::UntypedStart => open.blanks > usize::from(open.is_spaced),
         _ => false,
     }
 }
@@ -99,6 +101,8 @@ mod tests {
     #[test]
     fn record_without_identifier_is_found() {
         assert_eq!(records("\nOWN - ERIC\nTI  - a\n\n\nOWN - ERIC\nTI  - b\n").len(), 2);
+        let joined = ["OWN - ERIC\nTI  - a", "PMID- 1\nOWN - NLM\nTI  - b", "OWN - ERIC\nTI  - c"];
+        assert_eq!(records(&joined.join("\n")), joined);
         assert_eq!(records("page 1\nTI  - a\nAU  - b\n\nPMID- 2\n"), ["TI  - a\nAU  - b", "PMID- 2"]);
     }
 

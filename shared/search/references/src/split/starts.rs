@@ -453,7 +453,7 @@ fn is_in_document(first: u8, second: u8) -> bool {
 /// Returns `true` for a pair that the beginnings in [`joined_line`] and [`joined_citation`] contain.
 fn is_in_last_line(first: u8, second: u8) -> bool {
     let is_numbered = (first == b'1') & ((second == b'.') | (second == b':') | (second == b' '));
-    // `TY  - `, `RT `, `PT `, `FN ` and `%0 `.
+    // `TY  - `, `RT `, `PT `, `FN `, `OWN - ` and `%0 `.
     let is_tag = (second == b' ') & ((first == b'Y') | (first == b'T') | (first == b'N') | (first == b'0'));
     // `PMID-`, `#1`, `Type:`, `{R` and the first byte of a Chinese letter of CNKI.
     let is_word = ((first == b'D') & (second == b'-'))
@@ -471,10 +471,10 @@ fn joined_line(line: &[u8], after: &[u8], wanted: Option<Format>) -> Option<(usi
         None => &NEEDLES[..],
         Some(Format::Ris) => &NEEDLES[0..1],
         // The second line of RIS is like a line of nbib.
-        Some(Format::Nbib) => &NEEDLES[0..2],
-        Some(Format::Refer) => &NEEDLES[4..5],
-        Some(Format::WebOfScience) => &NEEDLES[6..8],
-        Some(Format::BibTex) => &NEEDLES[8..9],
+        Some(Format::Nbib) => &NEEDLES[0..3],
+        Some(Format::Refer) => &NEEDLES[5..6],
+        Some(Format::WebOfScience) => &NEEDLES[7..9],
+        Some(Format::BibTex) => &NEEDLES[9..10],
         Some(_) => &[],
     };
     needles.iter().find_map(|(needle, format, begins)| {
@@ -551,9 +551,10 @@ fn joined_table(line: &[u8], after: &[u8], current: Format) -> Option<(usize, Fo
 type Check = fn(&[u8]) -> bool;
 
 /// The beginnings of files of tagged lines, and the further text that the line has to contain.
-const NEEDLES: [(&[u8], Format, Check); 15] = [
+const NEEDLES: [(&[u8], Format, Check); 16] = [
     (b"TY  - ", Format::Ris, |line| is_known_type(line, false)),
     (b"PMID- ", Format::Nbib, is_nbib),
+    (b"OWN - ", Format::Nbib, is_nbib),
     ("SrcDatabase-来源库".as_bytes(), Format::CnkiText, cnki::is_type_line),
     (b"{Reference Type}: ", Format::NoteExpress, noteexpress::is_type_line),
     (b"%0 ", Format::Refer, is_refer),
@@ -615,7 +616,6 @@ fn joined_name(cell: &[u8]) -> Option<usize> {
     {
         return None;
     }
-    let begins = |at: &usize| match (cell[*at - 1], cell[*at]) {
     let is_known = |name: &[u8]| {
         let name = std::str::from_utf8(name).ok();
         name.is_some_and(|name| header::column(name.trim_matches('"'), 0).named.is_some())
@@ -624,6 +624,7 @@ fn joined_name(cell: &[u8]) -> Option<usize> {
     if cell.iter().all(u8::is_ascii_alphanumeric) && is_known(cell) {
         return None;
     }
+    let begins = |at: &usize| match (cell[*at - 1], cell[*at]) {
         // Part of another name: `Original Title`.
         (b' ' | b'_' | b'-', _) => false,
         (_, b'"') => is_quoted,

@@ -34,7 +34,7 @@ pub(crate) enum LineRole {
     Tag,
     /// Begins a record if no record is open, and if another line that begins a record follows before a blank line.
     Field,
-    /// Begins a record with a number, in a variant of the format.
+    /// Begins a record with a number or its owner, in a variant of the format.
     Number,
     /// Begins a record, or text that is skipped unless a line that begins a record is part of it.
     Rule,
@@ -113,7 +113,7 @@ pub(crate) struct OpenRecord {
     /// `true` if none of its lines so far is one with which a record certainly begins.
     is_uncertain: bool,
     /// The first title of the record.
-    title: Option<LineRole>,
+    pub(crate) title: Option<LineRole>,
     /// The last blank lines, if they follow the title and precede a line with a tag.
     gap: Option<Gap>,
     /// The number of blank lines directly before the current line.
