@@ -1,6 +1,6 @@
 //! Reads a record of EndNote's tagged format.
 
-use std::sync::LazyLock;
+use std::{borrow::Cow, sync::LazyLock};
 
 use super::{
     draft::Draft,
@@ -35,7 +35,16 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 
 pub(super) fn read(text: &str) -> Draft<'_> {
     let mut draft = Draft::default();
+    let mut first = None;
     for (name, value) in labels::values(text, tag) {
+        if name == "%&" {
+            first = Some(value);
+        }
+        let range = first.filter(|_| name == "%P").and_then(|first| counted(first, value));
+        if let (Some(range), Some(named)) = (range, INDEX.find(name)) {
+            draft.add_decoded(named, Cow::Owned(range));
+            continue;
+        }
         let is_list = matches!(name, "%A" | "%E" | "%K") && memchr::memchr(b'%', value.as_bytes()).is_some();
         if is_list {
             // CNKI repeats the tag on the same line.
@@ -51,4 +60,11 @@ pub(super) fn read(text: &str) -> Draft<'_> {
         }
     }
     draft
+}
+
+/// The pages from a first page and their number, which OJS writes in place of a range.
+fn counted(first: &str, count: &str) -> Option<String> {
+    let (first, count): (u32, u32) = (first.trim().parse().ok()?, count.trim().parse().ok()?);
+    let last = first.checked_add(count.checked_sub(1)?)?;
+    (first != count).then(|| if last == first { first.to_string() } else { format!("{first}-{last}") })
 }

@@ -1,7 +1,8 @@
 //! Splits EndNote's tagged files (`.enw`, also known as refer).
 //!
 //! A tagged line begins with `%` and one character. A record begins at `%0`, or at any tag after a blank line: blank
-//! lines separate records, and some programs omit `%0` or write it behind the title.
+//! lines separate records, and some programs omit `%0` or write it behind the title. The program of many journals (OJS)
+//! writes it behind the abstract.
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
@@ -22,6 +23,7 @@ fn kind(line: &[u8]) -> LineRole {
     let line = unmarked(line);
     match std::str::from_utf8(line.get(..3).unwrap_or(line)).ok().and_then(tag) {
         Some(("%0", _)) => LineRole::Type,
+        Some(("%T", _)) => LineRole::Title(b'T'),
         Some(_) => LineRole::UntypedStart,
         None => LineRole::Other,
     }
@@ -30,8 +32,8 @@ fn kind(line: &[u8]) -> LineRole {
 fn begins_next(open: &OpenRecord, kind: LineRole) -> bool {
     match kind {
         // The type of an open record may follow its title, or be given twice.
-        LineRole::Type => open.blanks > 0 || open.filled && (open.typed || open.fields > 1),
-        LineRole::UntypedStart => open.blanks > usize::from(open.is_spaced),
+        LineRole::Type => open.blanks > 0 || (open.filled && open.typed),
+        LineRole::Title(_) | LineRole::UntypedStart => open.blanks > usize::from(open.is_spaced),
         _ => false,
     }
 }
@@ -65,5 +67,8 @@ mod tests {
         let records =
             ["%T a\n%0 Book\n%A b", "%0 Book\n%T c", "%T d\n%0 Book\n%D 2020", "%0 Serial\n%0 Audio\n%T e"];
         assert_eq!(cut(&mut splitter(1000), text), records);
+        let records = ["%A a\n%T b\n%U c\n%0 Book\n%J d", "%A e\n%T f", "%0 Book\n%T g"];
+        let text = [records[0], "\n\n", records[1], "\n", records[2]].concat();
+        assert_eq!(cut(&mut splitter(1000), &text), records);
     }
 }

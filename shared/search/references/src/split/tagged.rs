@@ -5,7 +5,7 @@
 //! a record while another is open.
 //!
 //! The first line of a record may be missing. A second title therefore ends the open record. The new record begins
-//! after the last blank line before this title, if the line there has a tag.
+//! after the last blank line before this title, if the line there has a tag, or at the line with its type.
 
 use super::{
     Splitter, Step,
@@ -114,7 +114,8 @@ pub(crate) struct OpenRecord {
     is_uncertain: bool,
     /// The first title of the record.
     pub(crate) title: Option<LineRole>,
-    /// The last blank lines, if they follow the title and precede a line with a tag.
+    /// The last blank lines, if they follow the title and precede a line with a tag; or the place of a type that follows
+    /// the title.
     gap: Option<Gap>,
     /// The number of blank lines directly before the current line.
     pub(crate) blanks: usize,
@@ -169,6 +170,12 @@ impl OpenRecord {
         (self.title.is_some() && kind.begins_untyped()).then_some(gap)
     }
 
+    /// The gap before the type of a record with a title, which begins another record if a second title follows.
+    fn gap_before_type(&self, at: usize, kind: LineRole) -> Option<Gap> {
+        let is_late = kind == LineRole::Type && !self.typed && self.title.is_some();
+        is_late.then_some(Gap { before: self.last, after: at })
+    }
+
     /// Returns `true` if the lines with fields end, and none of them began a record.
     fn is_abandoned(&self) -> bool {
         self.is_uncertain && self.began == LineRole::Field && self.blanks > 0
@@ -187,7 +194,7 @@ impl OpenRecord {
             self.blanks += 1;
             return;
         };
-        self.gap = self.gap_before(at, kind);
+        self.gap = self.gap_before(at, kind).or_else(|| self.gap_before_type(at, kind));
         self.may_end = kind == LineRole::EndOrText;
         if !matches!(kind, LineRole::EndOrText | LineRole::Other) {
             self.is_in_abstract = kind == LineRole::LateField;

@@ -993,3 +993,39 @@ fn people_in_one_element_of_endnote_are_split() {
     assert_eq!(record("Roe, A.&#xD;Doe, B."), ["Roe, A.", "Doe, B."]);
     assert_eq!(record("World Health\r\n  Organization"), ["World Health Organization"]);
 }
+
+#[test]
+fn issue_behind_volume_is_divided() {
+    for (given, volume, issue) in [
+        ("12(3)", "12", Some("3")),
+        ("12 (Suppl 1)", "12", Some("Suppl 1")),
+        ("12 (2020)(3)", "12 (2020)(3)", None),
+    ] {
+        let found = with(&[&format!("VL  - {given}")]);
+        assert_eq!((found.volume.as_deref(), found.issue.as_deref()), (Some(volume), issue), "{given}");
+    }
+}
+
+#[test]
+fn source_in_rows_of_embase_is_divided() {
+    let source = "\"SOURCE\",\"J Tests (2020) 5:2 (11-19). Date of Publication: 1 Mar 2020\"\n";
+    for title in ["", "\"SOURCE TITLE\",\"J Tests\"\n\"PUBLICATION YEAR\",\"2020\"\n"] {
+        let text = format!(
+            "\"TITLE\",\"Tests\"\n\"AUTHOR NAMES\",\"Roe A.\"\n{source}{title}\"DOI\",\"10.5555/a\"\n"
+        );
+        let found = references(&text).remove(0);
+        assert_eq!((found.journal.as_deref(), found.year), (Some("J Tests"), Some(2020)), "{title}");
+        assert_eq!((found.volume.as_deref(), found.issue.as_deref()), (Some("5"), Some("2")), "{title}");
+        assert_eq!(found.pages.as_deref(), Some("11-19"), "{title}");
+    }
+}
+
+#[test]
+fn type_behind_fields_of_tagged_endnote_begins_no_record() {
+    let text = "%A Roe, Ann\n%D 2020\n%T Tests\n%B 2020\n%X We tried.\n%0 Journal Article\n%R 10.5555/a\n%& 11\n%P 9\n%J J Tests\n";
+    let found = references(text);
+    assert_eq!((found.len(), found[0].r#type.as_deref()), (1, Some("Journal Article")));
+    assert_eq!((found[0].journal.as_deref(), found[0].pages.as_deref()), (Some("J Tests"), Some("11-19")));
+    let ris = "TI  - One\nAU  - Roe, A\nTY  - JOUR\nTI  - Two\nER  -\n";
+    assert_eq!(references(ris).len(), 2);
+}
