@@ -156,13 +156,17 @@ impl fmt::Display for OtherExport {
             name if name.contains("MODS") => {
                 "remove the prefix \"mods:\" of its elements, or export RIS or BibTeX"
             }
-            "RDF" => "export RIS or BibTeX",
+            "RDF" | "an Atom feed" | "XML of OAI-PMH" => "export RIS or BibTeX",
+            "MARC XML" => "export MODS XML, RIS or BibTeX from the catalogue",
+            "XML of PubMed's summaries" => "export nbib or PubMed XML from PubMed",
+            "YAML of a citation processor" => "save it as CSL-JSON, or export RIS or BibTeX",
             "XML of eLIBRARY.RU" => "export BibTeX or a table (Excel or CSV) from eLIBRARY.RU",
             "XML of RefWorks" => "export RIS or the RefWorks Tagged Format from RefWorks",
             "XML of Word's list of sources" => {
                 "export RIS from the program that the sources come from, or save them as BibTeX"
             }
             "text of Embase" => "export RIS or CSV from Embase",
+            "text of Scopus" | "text of ScienceDirect" => "export RIS or BibTeX from the same page",
             name if name.contains("JSTOR") => "export RIS or BibTeX from JSTOR",
             name if name.contains("ClinicalTrials") => "export RIS, JSON or CSV from ClinicalTrials.gov",
             name if name.contains("GB/T") => "export NoteExpress or EndNote from the database",

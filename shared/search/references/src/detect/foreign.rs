@@ -20,6 +20,16 @@ pub(super) fn by_lines(text: &str) -> Option<&'static str> {
     if ["TITLE", "AUTHOR NAMES", "SOURCE"].into_iter().all(has_line) {
         return Some("text of Embase");
     }
+    if text.starts_with("Scopus") && text.contains("EXPORT DATE") {
+        return Some("text of Scopus");
+    }
+    if text.contains("\n(https://www.sciencedirect.com/") || text.contains("\n(http://www.sciencedirect.com/")
+    {
+        return Some("text of ScienceDirect");
+    }
+    if has_line("references:") && text.contains("- id:") {
+        return Some("YAML of a citation processor");
+    }
     let numbered = text.strip_prefix("[1]").or_else(|| text.strip_prefix("［1］"));
     if numbered.is_some_and(|rest| rest.contains("[J]") || rest.contains("[D]") || rest.contains("[C]")) {
         return Some("a list of references in GB/T 7714");
@@ -41,6 +51,14 @@ mod tests {
             by_lines("RECORD 1\n\nTITLE\na\n\nAUTHOR NAMES\nb\n\nSOURCE\n c\n"),
             Some("text of Embase")
         );
+        assert_eq!(
+            by_lines("Scopus\nEXPORT DATE: 15 March 2024\n\nRoe, A.\nTests\n"),
+            Some("text of Scopus")
+        );
+        let text = "Ann Roe,\nTests,\n2020,\n(https://www.sciencedirect.com/science/article/pii/S1)\n";
+        assert_eq!(by_lines(text), Some("text of ScienceDirect"));
+        let text = "---\nreferences:\n- id: roe\n  title: Tests\n";
+        assert_eq!(by_lines(text), Some("YAML of a citation processor"));
         assert_eq!(by_lines("[draft] Dear all"), None);
         assert_eq!(by_lines("someone@example.org {hello}"), None);
     }

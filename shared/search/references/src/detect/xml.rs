@@ -98,6 +98,10 @@ fn known(root: &str) -> Option<&'static str> {
         "rdf:RDF" => Some("RDF"),
         "items" => Some("XML of eLIBRARY.RU"),
         "refworks" => Some("XML of RefWorks"),
+        "feed" => Some("an Atom feed"),
+        "collection" | "marc:collection" | "marc:record" => Some("MARC XML"),
+        "OAI-PMH" | "oai_dc:dc" => Some("XML of OAI-PMH"),
+        "eSummaryResult" => Some("XML of PubMed's summaries"),
         "b:Sources" | "Sources" => Some("XML of Word's list of sources"),
         _ => None,
     }
@@ -131,6 +135,8 @@ mod tests {
         for (text, name) in [
             ("<?xml version=\"1.0\"?><items><item id=\"1\"><linkurl>", "XML of eLIBRARY.RU"),
             ("<refworks xmlns:refworks=\"a\">", "XML of RefWorks"),
+            ("<feed xmlns=\"http://www.w3.org/2005/Atom\"><entry>", "an Atom feed"),
+            ("<collection xmlns=\"http://www.loc.gov/MARC21/slim\">", "MARC XML"),
             ("<b:Sources xmlns:b=\"a\">", "XML of Word's list of sources"),
         ] {
             assert_eq!(detect(text), Err(Error::UnsupportedFormat { name }));

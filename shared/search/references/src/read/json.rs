@@ -73,7 +73,8 @@ const CLINICAL_TRIALS: &[Path] = &[
     (Field::Type, &["protocolSection.designModule.studyType"]),
 ];
 
-/// The names of Publish or Perish, CORE, DOAJ, Dimensions, The Lens, IEEE Xplore, medRxiv and others.
+/// The names of Publish or Perish, CORE, DOAJ, DBLP, Zenodo, Mendeley, Dimensions, The Lens, IEEE Xplore, medRxiv and
+/// others.
 const COMMON: &[Path] = &[
     (Field::Title, &["title"]),
     (
@@ -86,6 +87,9 @@ const COMMON: &[Path] = &[
             "authors.authors.*.full_name",
             "author.*.name",
             "author",
+            "authors.author.*.text",
+            "authors.author.text",
+            "creators.*.name",
         ],
     ),
     (
@@ -115,16 +119,43 @@ const COMMON: &[Path] = &[
         ],
     ),
     (Field::Volume, &["volume", "journal.volume"]),
-    (Field::Issue, &["issue", "number", "journal.number"]),
-    (Field::Pages, &["pages"]),
+    (Field::Issue, &["issue", "number", "journal.number", "journal.issue"]),
+    (Field::Pages, &["pages", "journal.pages"]),
     (Field::FirstPage, &["startpage", "start_page"]),
     (Field::LastPage, &["endpage", "end_page"]),
-    (Field::Doi, &["doi"]),
-    (Field::Pmid, &["pmid"]),
-    (Field::Abstract, &["abstract"]),
+    (Field::Doi, &["doi", "identifiers.doi"]),
+    (Field::Pmid, &["pmid", "identifiers.pmid"]),
+    (Field::Abstract, &["abstract", "description"]),
     (Field::Keyword, &["keywords.*"]),
-    (Field::Url, &["article_url", "url"]),
+    (Field::Url, &["article_url", "ee", "url"]),
     (Field::Type, &["type", "publication_type"]),
+];
+
+const DATA_CITE: &[Path] = &[
+    (Field::Title, &["titles.*.title"]),
+    (Field::Author, &["creators.*.name"]),
+    (Field::Date, &["publicationYear"]),
+    (Field::Journal, &["container.title"]),
+    (Field::Volume, &["container.volume"]),
+    (Field::Issue, &["container.issue"]),
+    (Field::FirstPage, &["container.firstPage"]),
+    (Field::LastPage, &["container.lastPage"]),
+    (Field::Doi, &["doi"]),
+    (Field::Abstract, &["descriptions.*.description"]),
+    (Field::Keyword, &["subjects.*.subject"]),
+    (Field::Url, &["url"]),
+    (Field::Type, &["types.resourceType", "types.resourceTypeGeneral"]),
+];
+
+const ERIC: &[Path] = &[
+    (Field::Title, &["title"]),
+    (Field::Author, &["author.*"]),
+    (Field::Date, &["publicationdateyear"]),
+    (Field::Journal, &["source"]),
+    (Field::Abstract, &["description"]),
+    (Field::Keyword, &["subject.*"]),
+    (Field::Url, &["url"]),
+    (Field::Type, &["publicationtype.*"]),
 ];
 
 const SCOPUS: &[Path] = &[
@@ -212,8 +243,7 @@ const EPPI_REVIEWER: &[Path] = &[
 
 /// Reads an object that has the names of a database. Returns `None` for other objects, such as those of CSL-JSON.
 pub(super) fn read(item: &Map<String, Value>) -> Option<Draft<'static>> {
-    // DOAJ has the work inside of its entry.
-    let inner = item.get("bibjson").and_then(Value::as_object);
+    let inner = inner(item);
     let item = inner.unwrap_or(item);
     let (paths, database) = shape(item).or(inner.map(|_| (COMMON, "")))?;
     let mut draft = Draft::default();
@@ -251,12 +281,19 @@ pub(super) fn read(item: &Map<String, Value>) -> Option<Draft<'static>> {
     Some(draft)
 }
 
+/// The object inside of a record that holds the work, in answers of DOAJ, DataCite, DBLP and Zenodo.
+fn inner(item: &Map<String, Value>) -> Option<&Map<String, Value>> {
+    let is_work = |inner: &&Map<String, Value>| inner.contains_key("title") || inner.contains_key("titles");
+    let parts = ["bibjson", "attributes", "info", "metadata"];
+    parts.iter().filter_map(|name| item.get(*name)?.as_object()).find(is_work)
+}
+
 /// The paths of the object's database, and the name of the database.
 fn shape(item: &Map<String, Value>) -> Option<(&'static [Path], &'static str)> {
     let has = |name: &str| item.contains_key(name);
     // The fields of a BibTeX entry, with all authors in one text. CSL-JSON has a list of them, and `issued`.
     let is_entry = has("year") && item.get("author").is_some_and(Value::is_string);
-    let shapes: [(bool, &'static [Path], &'static str); 10] = [
+    let shapes: [(bool, &'static [Path], &'static str); 12] = [
         (has("authorships") || (has("display_name") && has("ids")), OPEN_ALEX, "OpenAlex"),
         (has("protocolSection"), CLINICAL_TRIALS, "ClinicalTrials.gov"),
         (has("authorString") || has("journalInfo") || has("authorList"), EUROPE_PMC, "Europe PMC"),
@@ -266,6 +303,8 @@ fn shape(item: &Map<String, Value>) -> Option<(&'static [Path], &'static str)> {
         (has("paperId"), SEMANTIC_SCHOLAR, "Semantic Scholar"),
         (has("ItemId") && has("Title"), EPPI_REVIEWER, ""),
         (has("dc:title"), SCOPUS, "Scopus"),
+        (has("titles") && has("creators"), DATA_CITE, ""),
+        (has("title") && has("publicationdateyear"), ERIC, "ERIC"),
         (has("title") && ((has("authors") && !has("author")) || is_entry), COMMON, ""),
     ];
     shapes.into_iter().find(|(fits, ..)| *fits).map(|(_, paths, database)| (paths, database))

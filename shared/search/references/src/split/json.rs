@@ -12,7 +12,7 @@ use super::{PartKind, Splitter, Step};
 use crate::Format;
 
 /// The names of lists, and of objects around them.
-const LISTS: [&[u8]; 21] = [
+const LISTS: [&[u8]; 22] = [
     b"message",
     b"items",
     b"results",
@@ -23,6 +23,7 @@ const LISTS: [&[u8]; 21] = [
     b"resultList",
     b"result",
     b"hits",
+    b"hit",
     b"works",
     b"docs",
     b"response",

@@ -281,6 +281,7 @@ fn unsupported_json_is_named_with_advice() {
         ("<mods:modsCollection><mods:mods/></mods:modsCollection>", "MODS", "remove the prefix"),
         ("<html><body><table></table></body></html>", "HTML", "save it as .xlsx"),
         ("<citations><article id='1'/></citations>", "JSTOR", "export RIS"),
+        ("<collection><record><leader/></record></collection>", "MARC", "export MODS XML"),
     ] {
         let message = read(text.as_bytes()).unwrap_err().to_string();
         assert!(message.contains(name) && message.contains(advice), "{message}");
@@ -713,6 +714,22 @@ fn json_with_other_names_is_read() {
     let scopus = r#"{"search-results":{"entry":[{"dc:title":"Tests","dc:creator":"Roe A.","prism:coverDate":"2020-05-15",
         "prism:publicationName":"J Tests","prism:volume":"1","prism:doi":"10.5555/a","pubmed-id":"30000001"}]}}"#;
     assert_eq!(same(scopus, Some("30000001")), ["Roe, A."]);
+    let zenodo = r#"{"hits":{"hits":[{"id":1,"title":"Tests","metadata":{"title":"Tests","doi":"10.5555/a","creators":[{"name":"Roe, Ann"}],
+        "publication_date":"2020-03-15","journal":{"title":"J Tests","volume":"1"}}}],"total":1}}"#;
+    assert_eq!(same(zenodo, None), ["Roe, Ann"]);
+    let dblp = r#"{"result":{"hits":{"@total":"2","hit":[{"@score":"5","info":{"authors":{"author":[{"@pid":"1","text":"Ann Roe 0001"}]},
+        "title":"Tests","venue":"J Tests","volume":"1","year":"2020","doi":"10.5555/a"}},{"info":{"title":"Other tests"}}]}}}"#;
+    assert_eq!((same(dblp, None), references(dblp).len()), (vec!["Ann Roe".to_owned()], 2));
+    let data_cite = r#"{"data":[{"id":"10.5555/a","attributes":{"doi":"10.5555/a","titles":[{"title":"Tests"}],
+        "creators":[{"name":"Roe, Ann"}],"publicationYear":2020,"container":{"title":"J Tests","volume":"1"}}}]}"#;
+    assert_eq!(same(data_cite, None), ["Roe, Ann"]);
+    let mendeley = r#"[{"title":"Tests","authors":[{"first_name":"Ann","last_name":"Roe"}],"year":2020,"source":"J Tests","volume":"1",
+        "identifiers":{"doi":"10.5555/a","pmid":"30000001"}}]"#;
+    assert_eq!(same(mendeley, Some("30000001")), ["Roe, Ann"]);
+    let eric = r#"{"response":{"docs":[{"id":"EJ1240001","title":"Tests","author":["Roe, Ann"],"publicationdateyear":2020,"source":"J Tests"}]}}"#;
+    let found = references(eric).remove(0);
+    assert_eq!((found.year, found.journal.as_deref()), (Some(2020), Some("J Tests")));
+    assert_eq!((found.authors, found.accession.as_deref()), (vec!["Roe, Ann".to_owned()], Some("EJ1240001")));
     let preprints = r#"{"collection":[{"doi":"10.5555/a","title":"Tests","authors":"Roe, A.; Doe, B.","date":"2020-01-02"}]}"#;
     assert_eq!(references(preprints)[0].authors, ["Roe, A.", "Doe, B."]);
 }
