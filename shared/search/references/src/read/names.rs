@@ -98,6 +98,7 @@ mod tests {
                 "García Pérez, Ana María and Roe Doe, Bob J. Kay and John Doe",
                 &["García Pérez, Ana María", "Roe Doe, Bob J. Kay", "John Doe"],
             ),
+            ("Roe, Ann and Doe, Bob and Test Study Group", &["Roe, Ann", "Doe, Bob", "Test Study Group"]),
             ("Ann Roe, Van Johnson and Kay Farm", &["Ann Roe", "Van Johnson", "Kay Farm"]),
             (
                 "Kate R. Lyberg, Emily S. Bond, Kay J. Farm",

@@ -74,6 +74,9 @@ pub(super) fn several(value: &str, is_marked: bool) -> Vec<String> {
         return names.iter().filter_map(|name| one(name)).collect();
     }
     let has_and = has_and(value);
+    if has_and && let Some(names) = inverted_and_groups(value) {
+        return names;
+    }
     if is_organisation(value) {
         return one(value).into_iter().collect();
     }
@@ -98,6 +101,17 @@ pub(super) fn several(value: &str, is_marked: bool) -> Vec<String> {
         return parts.into_iter().map(str::to_owned).collect();
     }
     one(value).into_iter().collect()
+}
+
+/// Splits people in inverted order and groups at "and": `Roe, Ann and Doe, Bob and Test Study Group`.
+fn inverted_and_groups(value: &str) -> Option<Vec<String>> {
+    let pieces: Vec<&str> = at_and(value).into_iter().filter(|piece| !is_missing(piece)).collect();
+    let (groups, people): (Vec<&str>, Vec<&str>) = pieces.iter().partition(|piece| is_organisation(piece));
+    let are_mixed = !groups.is_empty()
+        && !people.is_empty()
+        && groups.iter().all(|group| !group.contains(','))
+        && people.iter().all(|person| person.contains(',') && is_inverted(person));
+    are_mixed.then(|| pieces.into_iter().filter_map(one).collect())
 }
 
 /// Removes the dots before the last author, which the style of APA writes instead of omitted authors.
