@@ -79,6 +79,9 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
             Some(named) if named.field == Field::Author && header.joins_authors => {
                 draft.authors(Field::Author, names::split_cell(&apart(&entities::decode(cell))));
             }
+            Some(named) if named.field == Field::Journal && cell.starts_with('{') => {
+                journal_in_parts(&mut draft, named, &column.name, cell);
+            }
             Some(named) => {
                 add(&mut draft, named, &column.name, cell, best[named.field as usize] == named.rank);
             }
@@ -88,14 +91,20 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
     }
     let mut reference = draft.finish();
     complete_from_source(&mut reference);
-    // LILACS writes the pages only there, and Embase the number of the article.
-    if let Some((_, _, rest)) = source.and_then(|source| source_parts(identifiers::front(source))) {
-        let (volume, issue, pages) = embase_numbers(rest);
-        complete_numbers(&mut reference, volume, issue, pages);
-    } else if let Some(found) = source.and_then(|source| citation::parse_source(identifiers::front(source))) {
-        complete_numbers(&mut reference, found.volume, found.issue, found.pages);
-    }
+    complete_from_other(&mut reference, source.map_or("", AsRef::as_ref));
     Ok(reference)
+}
+
+/// Adds the numbers of a source that is not the journal. LILACS writes the pages only there, and Embase the number of the
+/// article.
+fn complete_from_other(reference: &mut Reference, source: &str) {
+    let source = identifiers::front(source);
+    if let Some((_, _, rest)) = source_parts(source) {
+        let (volume, issue, pages) = embase_numbers(rest);
+        complete_numbers(reference, volume, issue, pages);
+    } else if let Some(found) = citation::parse_source(source) {
+        complete_numbers(reference, found.volume, found.issue, found.pages);
+    }
 }
 
 /// Reads a record with one row per field: the name, and one or more values.
@@ -107,7 +116,7 @@ pub(super) fn read_fields(text: &str) -> Reference {
         (column(&name, 0), cells)
     });
     let rows: Vec<_> = named.collect();
-    let mut draft = Draft::default();
+    let (mut draft, mut source) = (Draft::default(), None);
     for (Column { named, name }, cells) in &rows {
         for cell in cells.clone().filter(|cell| !tidy::is_blank(cell)) {
             match *named {
@@ -119,13 +128,19 @@ pub(super) fn read_fields(text: &str) -> Reference {
                 }
                 Some(named) => {
                     let value = entities::decode(&cell).into_owned();
+                    if named.name == "source" {
+                        source = Some(value.clone());
+                    }
                     draft.add_as(named, name, Cow::Owned(value));
                 }
                 None => draft.extra.push(name, &entities::decode(&cell)),
             }
         }
     }
-    draft.finish()
+    let mut reference = draft.finish();
+    complete_from_source(&mut reference);
+    complete_from_other(&mut reference, source.as_deref().unwrap_or_default());
+    reference
 }
 
 /// The rank of the preferred nonempty column for each field.
@@ -214,6 +229,21 @@ fn external_ids<'a>(draft: &mut Draft<'a>, cell: &'a str) {
             }
         };
         draft.add_as(FieldName::new(field, EXTERNAL_IDS, 1), EXTERNAL_IDS, Cow::Owned(number));
+    }
+}
+
+/// Adds the journal of Semantic Scholar: `{'name': 'J Tests', 'volume': '5', 'pages': '1-9'}`.
+fn journal_in_parts<'a>(draft: &mut Draft<'a>, named: FieldName, column: &'a str, cell: &'a str) {
+    let Some(maps) = notation::maps(cell) else { return draft.add_as(named, column, entities::decode(cell)) };
+    for (name, value) in maps.into_iter().flatten() {
+        let field = match name.as_str() {
+            "name" => Field::Journal,
+            "volume" => Field::Volume,
+            "pages" => Field::Pages,
+            _ => continue,
+        };
+        let value = Cow::Owned(entities::decode(&value).into_owned());
+        draft.add_as(FieldName { field, ..named }, column, value);
     }
 }
 

@@ -413,6 +413,9 @@ fn lists_in_pandas_notation_are_read() {
     assert_eq!((first.doi.as_deref(), first.pmid.as_deref()), (Some("10.1016/x"), Some("21111111")));
     assert_eq!(first.extra["PMC"], ["PMC300"]);
     assert_eq!(first.extra["externalIds"], ["CorpusId: 7"]);
+    let table = "paperId,title,journal\nabc,First,\"{'name': 'J Tests', 'volume': '5', 'pages': '1-9'}\"\n";
+    let first = references(table).remove(0);
+    assert_eq!((first.journal.as_deref(), first.volume.as_deref()), (Some("J Tests"), Some("5")));
     let crossref =
         "title,year,author\nFirst,2010,\"[{'given': 'Ann', 'family': 'Roe', 'affiliation': []}]\"\n";
     assert_eq!(references(crossref)[0].authors, ["Roe, Ann"]);
