@@ -13,8 +13,8 @@ const ANYWHERE: [&str; 24] = [
 const ZEROS: [&str; 4] = ["0", "00", "0-0", "0.0"];
 /// Placeholders for page numbers, of EBSCOhost, Embase and APA PsycInfo.
 #[rustfmt::skip]
-const PAGES: [&str; 7] = [
-    "n.pag", "n.pag.", "no pagination", "no pagination specified", "no-pagination specified", "no-specified",
+const PAGES: [&str; 8] = [
+    "+", "n.pag", "n.pag.", "no pagination", "no pagination specified", "no-pagination specified", "no-specified",
     "unpaginated",
 ];
 /// Placeholders for volumes, issues and pages of works that are published before their issue.
@@ -68,7 +68,7 @@ pub(super) fn is_placeholder(field: Field, value: &str) -> bool {
     }
     let plain = value.trim_matches(['[', ']', '(', ')']).trim();
     if !matches!(field, Field::Title | Field::Book)
-        && plain.chars().all(|c| matches!(c, '-' | '–' | '—' | '.' | '?' | '+'))
+        && plain.chars().all(|c| matches!(c, '-' | '–' | '—' | '.' | '?'))
     {
         return true;
     }
@@ -82,6 +82,8 @@ pub(super) fn is_placeholder(field: Field, value: &str) -> bool {
                 || (is_bracketed && begins(plain, "no title"))
                 || TITLES.iter().any(|known| plain.eq_ignore_ascii_case(known))
         }
+        // A plus sign behind the first page stands for further pages.
+        Field::LastPage if plain == "+" => false,
         Field::Pages | Field::FirstPage | Field::LastPage if is_one_of(&PAGES) => true,
         Field::Volume
         | Field::Issue
