@@ -139,7 +139,7 @@ const MAX_DOI: usize = 500;
 /// pass through all later beginnings of a DOI.
 const MAX_REGISTRANT: usize = 64;
 /// Brackets, which are part of a DOI only in pairs.
-const PAIRS: [(char, char); 3] = [('(', ')'), ('[', ']'), ('{', '}')];
+const PAIRS: [(char, char); 4] = [('(', ')'), ('[', ']'), ('{', '}'), ('<', '>')];
 
 /// The part of a value that is searched.
 pub(super) fn front(value: &str) -> &str {
@@ -189,7 +189,8 @@ fn without_next(doi: &str) -> &str {
 
 /// Removes the parts of a publisher's link after the DOI.
 fn without_page(doi: &str) -> &str {
-    const PARAMETERS: [&str; 5] = ["?", "#sec", ";jsessionid", ".pmid:", ".PMID:"];
+    // The last one begins the address of a link in Markdown.
+    const PARAMETERS: [&str; 6] = ["?", "#sec", ";jsessionid", ".pmid:", ".PMID:", "]("];
     const PAGES: [&str; 11] = [
         "/full",
         "/abstract",
@@ -283,9 +284,9 @@ fn tag_start(text: &str) -> usize {
 }
 
 /// The number of opening brackets of each type, minus the closing ones.
-fn unpaired(text: &str) -> [i32; 3] {
+fn unpaired(text: &str) -> [i32; 4] {
     spend(text.len());
-    let mut unpaired = [0; 3];
+    let mut unpaired = [0; 4];
     for c in text.chars() {
         for (count, (open, close)) in unpaired.iter_mut().zip(PAIRS) {
             *count += i32::from(c == open) - i32::from(c == close);
@@ -452,6 +453,8 @@ mod tests {
             ("<a href=\"https://doi.org/10.5555/a\">full text</a>", "10.5555/a"),
             ("10.5555/(sici)1:16<1661::aid-sim9>3.0.co;2-2", "10.5555/(sici)1:16<1661::aid-sim9>3.0.co;2-2"),
             ("10.5555/a}", "10.5555/a"),
+            ("<https://doi.org/10.5555/a>", "10.5555/a"),
+            ("[10.5555/a](https://doi.org/10.5555/a)", "10.5555/a"),
             ("10.5555/a[\u{1c}b]", "10.5555/a[b]"),
             ("10.5555/a\u{200b}", "10.5555/a"),
             ("10.5555/a;10.5555/b", "10.5555/a"),
