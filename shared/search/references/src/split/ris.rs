@@ -41,13 +41,14 @@ const SINGLE_BLANK: [&[u8; 2]; 83] = [
 ];
 
 /// Tags of more than two letters, and the usual tags of the same fields.
-const LONG_TAGS: [(&[u8], &[u8; 2]); 6] = [
+const LONG_TAGS: [(&[u8], &[u8; 2]); 7] = [
     (b"DESCRIPTORS", b"KW"),
     (b"KEYWORDS", b"KW"),
     (b"DOI", b"DO"),
     (b"PMID", b"C2"),
     (b"ISSN", b"SN"),
     (b"ISBN", b"SN"),
+    (b"JOI", b"ID"),
 ];
 
 /// The maximum number of blanks before the dash of a tag.

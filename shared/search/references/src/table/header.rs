@@ -65,6 +65,7 @@ pub(crate) const RULES: &[Rule] = &[
         "刊名", "期刊", "期刊名称", "期刊名", "中文刊名", "来源刊名", "文献来源", "来源", "出处", "掲載誌名", "刊行物名", "収載誌", "雑誌名", "掲載誌", "収載誌名", "ジャーナル名", "学術雑誌名", "학술지명", "학술지", "저널명", "журнал", "источник", "названиежурнала", "期刊名稱", "誌名", "資料名", "収録刊行物", "간행물명", "zeitschriftzeitung", "czasopismo", "dergi", "tijdschrift", "tidsskrift", "tidskrift", "časopis", "periódico", "jurnal", "lehti", "folyóirat", "περιοδικό", "المجلة", "مجله",
         "prismpublicationname", "jabbrv", "títulodelarevista", "nombredelarevista", "titredelarevue", "zeitschriftentitel",
         "dergiadı",
+        "títulodafonte", "títulodelafuente", "títulodarevista", "títulodoperiódico",
     ] },
     Rule { field: Field::Book, names: &[
         "booktitle", "anthologytitle", "conferencetitle", "proceedingstitle",
@@ -82,6 +83,7 @@ pub(crate) const RULES: &[Rule] = &[
         "heftnummer", "número", "numero", "期", "期号", "号", "호", "номер", "выпуск", "номервыпуска", "numéro", "numer", "nummer", "sayı", "hefte", "číslo", "τεύχος",
         "issueidentifier", "prismissueidentifier", "fascicolo", "fascículo", "ausgabe", "zeszyt",
         "شماره", "العدد",
+        "númerodaedição", "númerodaedición",
     ] },
     Rule { field: Field::Pages, names: &[
         "pages", "pagerange", "pagenumbers", "page", "pagespan", "pagination", "pageno", "seiten", "páginas", "paginas", "pagine",
@@ -91,9 +93,11 @@ pub(crate) const RULES: &[Rule] = &[
     Rule { field: Field::FirstPage, names: &[
         "startpage", "pagestart", "firstpage", "beginningpage", "bibliofirstpage", "bp", "sp", "articlenumber",
         "artno", "artnumber", "articleno", "ar", "起始页", "開始ページ", "시작페이지",
+        "páginainicial",
     ] },
     Rule { field: Field::LastPage, names: &[
         "endpage", "pageend", "lastpage", "endingpage", "bibliolastpage", "otherpages", "ep", "终止页", "終了ページ", "끝페이지",
+        "páginafinal",
     ] },
     Rule { field: Field::Doi, names: &[
         "doi", "doidoi", "digitalobjectidentifier", "itemdoi", "doilink", "articledoi", "doiurl", "di", "do",
@@ -136,6 +140,7 @@ pub(crate) const RULES: &[Rule] = &[
         "publicationtype", "documenttype", "typeofreference", "referencetype", "itemtype", "articletype", "doctypes",
         "contenttype", "worktype", "doctype", "論文種類", "type", "dt",
         "pubtype", "subtypedescription",
+        "tipodepublicação", "tipodepublicación", "tipodedocumento",
     ] },
 ];
 

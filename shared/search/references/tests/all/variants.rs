@@ -998,18 +998,6 @@ fn people_in_one_element_of_endnote_are_split() {
 }
 
 #[test]
-fn issue_behind_volume_is_divided() {
-    for (given, volume, issue) in [
-        ("12(3)", "12", Some("3")),
-        ("12 (Suppl 1)", "12", Some("Suppl 1")),
-        ("12 (2020)(3)", "12 (2020)(3)", None),
-    ] {
-        let found = with(&[&format!("VL  - {given}")]);
-        assert_eq!((found.volume.as_deref(), found.issue.as_deref()), (Some(volume), issue), "{given}");
-    }
-}
-
-#[test]
 fn source_in_rows_of_embase_is_divided() {
     let source = "\"SOURCE\",\"J Tests (2020) 5:2 (11-19). Date of Publication: 1 Mar 2020\"\n";
     for title in ["", "\"SOURCE TITLE\",\"J Tests\"\n\"PUBLICATION YEAR\",\"2020\"\n"] {
