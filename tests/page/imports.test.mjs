@@ -173,6 +173,9 @@ test('two tabs of a review keep their own files', async () => {
   const [first, second] = [await openIn(context, server, hash), await openIn(context, server, hash)];
   const note = second.getByText('These files are not stored in this browser.');
   const file = (page, name) => page.locator('.files li', { hasText: name });
+  // The second tab has looked for stored files before the first one stores any.
+  await heading(second, 'New import');
+  await second.evaluate(() => new Promise((done) => { indexedDB.open('search-import', 1).onsuccess = ({ target }) => done(target.result.close()); }));
   await drop(first, ['psycinfo.ris']);
   await first.reload();
   await file(first, 'psycinfo.ris').waitFor();
