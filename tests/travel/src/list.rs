@@ -129,13 +129,15 @@ static TRIPS: Function<Ports> = Function {
         ports.engine.run("trips", ports.defect.into_saga(trips().with_defect(ports.step_defect)))
     }),
 };
-static SUPPLIERS_FUNCTION: Function<Ports> = worker_function("suppliers", SUPPLIERS, |ports| {
-    worker::<TripRequest, _>(&ports.engine, "suppliers", Supplier(Arc::clone(&ports.api)))
-});
-static SUPPLIER_FAULTS: Function<Ports> = dead_letters_function("supplier-faults", SUPPLIERS_DEAD, |ports| {
-    report_dead_letters::<TripRequest, Supplier, _>(&ports.engine, "supplier-faults", &SYSTEM, SUPPLIERS)
-});
-static BUDGETS_FUNCTION: Function<Ports> = worker_function("budgets", BUDGETS, |ports| {
+static SUPPLIERS_FUNCTION: Function<Ports> =
+    worker_function::<TripRequest, _>("suppliers", SUPPLIERS, |ports| {
+        worker::<TripRequest, _>(&ports.engine, "suppliers", Supplier(Arc::clone(&ports.api)))
+    });
+static SUPPLIER_FAULTS: Function<Ports> =
+    dead_letters_function::<TripRequest, _>("supplier-faults", SUPPLIERS_DEAD, |ports| {
+        report_dead_letters::<TripRequest, Supplier, _>(&ports.engine, "supplier-faults", &SYSTEM, SUPPLIERS)
+    });
+static BUDGETS_FUNCTION: Function<Ports> = worker_function::<TripRequest, _>("budgets", BUDGETS, |ports| {
     worker::<TripRequest, _>(&ports.engine, "budgets", Budget(ports.engine.entry_point("budgets")?))
 });
 static DISPATCH_OUTBOX: Function<Ports> = Function::dispatch_outbox(&SENDS);

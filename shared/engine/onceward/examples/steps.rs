@@ -70,8 +70,9 @@ static QUEUES: [QueueSpec; 6] = [
 ];
 static SENDS: [Queue; 3] = [CONTROL, SAGA, SUPPLIERS];
 static TRIPS: Function<Engine> = Function::saga::<StepMachine<Trip>>(&SENDS);
-static RESERVE: Function<Engine> =
-    worker_function("suppliers", SUPPLIERS, |engine| worker::<Trip, _>(engine, "suppliers", Reserve));
+static RESERVE: Function<Engine> = worker_function::<Trip, _>("suppliers", SUPPLIERS, |engine| {
+    worker::<Trip, _>(engine, "suppliers", Reserve)
+});
 static OUTBOX: Function<Engine> = Function::dispatch_outbox(&SENDS);
 static SYSTEM: System<Engine> =
     System { name: "travel", queues: &QUEUES, functions: &[&TRIPS, &RESERVE, &OUTBOX] };

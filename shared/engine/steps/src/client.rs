@@ -4,7 +4,7 @@ use messages::{PartitionKey, StoreError};
 use outbox::session::CommitError;
 use outbox::{Key, Page, StageError, View};
 use saga::engine::OpenSession;
-use saga::{Engine, EntryPoint, MissingSetting, Saga, Views};
+use saga::{Engine, EntryPoint, Instance, MissingSetting, Saga, Views};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -96,7 +96,8 @@ impl<I: StepSaga> Client<I> {
         session.write(record, body);
         input.start(key, &mut session).await?;
         let at = self.views.host.now();
-        session.send(&StepEvent::Started { key: key.to_owned(), input: input.clone(), at })?;
+        let started = StepEvent::Started { key: key.to_owned(), input: input.clone(), at };
+        session.notify(&Self::instance(key), &started)?;
         let run = StepMachine::started(key, input, at);
         if let Some(view) = self.views.saga.view(self.partition(key), &run) {
             session.show(view);
@@ -145,7 +146,7 @@ impl<I: StepSaga> Client<I> {
             return Err(ClientError::Ended);
         }
         let mut session = self.session(key);
-        session.send(event)?;
+        session.notify(&Self::instance(key), event)?;
         session.commit().await?;
         Ok(())
     }
@@ -166,6 +167,10 @@ impl<I: StepSaga> Client<I> {
     /// Returns the partition of a run.
     pub fn partition(&self, key: &str) -> PartitionKey {
         StepMachine::<I>::partition(key)
+    }
+
+    fn instance(key: &str) -> Instance<StepMachine<I>> {
+        Instance::named(key)
     }
 
     fn session(&self, key: &str) -> OpenSession<'_> {

@@ -41,7 +41,7 @@ pub enum StepEvent<I> {
 
 impl<I: StepSaga> Payload for StepEvent<I> {
     const SYSTEM: &'static str = I::SYSTEM;
-    const QUEUE: Queue = saga::SAGA;
+    const QUEUE: Queue = I::QUEUE;
     const KINDS: &'static [Kind] = &[
         Kind { name: "Started", version: I::VERSION },
         Kind { name: "StepCompleted", version: 1 },

@@ -70,6 +70,7 @@ mod turn;
 pub mod worker;
 
 use std::fmt::Debug;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -98,6 +99,8 @@ pub trait StepSaga: Serialize + DeserializeOwned + Clone + Debug + PartialEq + S
     const NAME: &'static str;
     /// The system that the messages of the saga belong to.
     const SYSTEM: &'static str;
+    /// The queue of its events. Each list of a system needs its own.
+    const QUEUE: Queue = SAGA;
     /// The version of the input and of the list, from 1. A run follows the list of the version with which it started,
     /// to its end. A new step is [`Steps::since`] the new version, and a removed one [`Steps::until`] it.
     const VERSION: u16 = 1;
@@ -147,16 +150,24 @@ pub fn worker<I: StepSaga, A: Activity>(
     engine.guard(function, Worker::<I, A>::new(activity))
 }
 
-/// The queues that the functions of activities send to.
-const SENDS: &[Queue] = &[SAGA];
+/// The queues that the functions of the activities of `I` send to.
+struct Sends<I>(PhantomData<I>);
+
+impl<I: StepSaga> Sends<I> {
+    const QUEUES: &'static [Queue] = &[I::QUEUE];
+}
 
 /// Returns the function of an activity's queue; `build` calls [`worker()`].
-pub const fn worker_function<P>(name: &'static str, queue: Queue, build: Build<P>) -> Function<P> {
+pub const fn worker_function<I: StepSaga, P>(
+    name: &'static str,
+    queue: Queue,
+    build: Build<P>,
+) -> Function<P> {
     Function {
         name,
         services: &[Service::DATABASE, Service::PROCESSED, Service::TOKENS],
         source: Source::Queue(queue),
-        sends: SENDS,
+        sends: Sends::<I>::QUEUES,
         drains: &[],
         build: Some(build),
     }
@@ -177,12 +188,16 @@ pub fn report_dead_letters<I: StepSaga, A: Activity, P>(
 }
 
 /// Returns the function of a dead-letter queue; `build` calls [`report_dead_letters`].
-pub const fn dead_letters_function<P>(name: &'static str, queue: Queue, build: Build<P>) -> Function<P> {
+pub const fn dead_letters_function<I: StepSaga, P>(
+    name: &'static str,
+    queue: Queue,
+    build: Build<P>,
+) -> Function<P> {
     Function {
         name,
         services: &[Service::DATABASE, Service::LEDGER],
         source: Source::Queue(queue),
-        sends: SENDS,
+        sends: Sends::<I>::QUEUES,
         drains: &[],
         build: Some(build),
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use messages::PartitionKey;
 use outbox::View;
-use saga::{Decision, Event, Saga};
+use saga::{Decision, Event, Instance, Saga};
 use serde_json::{Value, json};
 
 use crate::StepSaga;
@@ -72,7 +72,7 @@ impl<I: StepSaga> StepMachine<I> {
 
     /// Returns the partition of the run with this key.
     pub fn partition(key: &str) -> PartitionKey {
-        PartitionKey::named(I::NAME, key)
+        Instance::<Self>::named(key).partition()
     }
 
     /// Returns the list.

@@ -2,6 +2,7 @@
 //! the list of steps.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test with a line number")]
 
+mod lists;
 mod world;
 
 use std::path::Path;
