@@ -369,12 +369,24 @@ test('a reviewer rejects a duplicate and undoes the decision', async () => {
   });
   const decision = page.locator('.decisions li');
   assert.match(await decision.innerText(), /Marked as different works: record 1 of .*\.ris and record 1 of .*\.ris/);
+  // A colleague decides about the same studies before the user undoes the listed decision.
+  await page.route('**/duplicates/decisions', async (route) => {
+    const body = route.request().postDataJSON();
+    if (body?.decision !== 'undo') return route.continue();
+    await page.unroute('**/duplicates/decisions');
+    await route.fetch({ postData: { ...body, decision: 'different', undoes: null } });
+    return route.continue();
+  });
   await decision.getByRole('button', { name: /^Undo/ }).click();
+  await decision.getByText(/Not saved: .* decided first/).waitFor();
+  await page.getByRole('button', { name: 'Refresh' }).click();
+  await decision.nth(1).waitFor();
+  await decision.first().getByRole('button', { name: /^Undo/ }).click();
   await until('the mark is restored', async () => {
     await page.getByRole('button', { name: 'Refresh' }).click();
     return page.locator('.pair').isVisible();
   });
-  await decision.nth(1).waitFor();
+  await decision.nth(2).waitFor();
   assert.equal(await decision.getByRole('button', { name: /^Undo/ }).count(), 0, 'an earlier decision cannot be undone');
   await page.context().close();
 });
