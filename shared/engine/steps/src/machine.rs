@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use messages::PartitionKey;
 use outbox::View;
 use saga::{Decision, Event, Instance, Saga};
+use serde::ser::Error as _;
 use serde_json::{Value, json};
 
 use crate::StepSaga;
@@ -144,9 +145,13 @@ impl<I: StepSaga> Saga for StepMachine<I> {
     }
 }
 
-/// Returns the input of a start, for the record that makes the start idempotent.
+/// Returns the input of a start, for the record that makes the start idempotent. The state of a run could not
+/// distinguish an input that is `null` in JSON, such as that of a unit struct, from no input.
 pub(crate) fn recorded<I: StepSaga>(input: &I) -> Result<Value, serde_json::Error> {
-    Ok(json!({ "version": I::VERSION, "input": serde_json::to_value(input)? }))
+    match serde_json::to_value(input)? {
+        Value::Null => Err(serde_json::Error::custom("the input of a run is null in JSON")),
+        input => Ok(json!({ "version": I::VERSION, "input": input })),
+    }
 }
 
 /// Returns `true` if a record has this input, possibly in an earlier version.

@@ -9,7 +9,8 @@ use outbox::session::CONTROL;
 use saga::{Engine, Function, SAGA, System};
 use serde::{Deserialize, Serialize};
 use steps::{
-    Activity, ActivityError, Call, Client, StepMachine, StepSaga, Steps, step, worker, worker_function,
+    Activity, ActivityError, Call, Client, ClientError, StepMachine, StepSaga, Steps, step, worker,
+    worker_function,
 };
 use system_host::SystemHost;
 
@@ -17,9 +18,9 @@ const VISAS: Queue = Queue::named("visas");
 const OFFICES: Queue = Queue::named("offices");
 const DESKS: Queue = Queue::named("desks");
 
-/// A tour, which needs a seat.
+/// A tour of a traveller, who needs a seat.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Tour;
+struct Tour(Option<String>);
 
 impl StepSaga for Tour {
     const NAME: &'static str = "tours";
@@ -30,9 +31,9 @@ impl StepSaga for Tour {
     }
 }
 
-/// A visa, which is refused.
+/// A visa of a traveller, which is refused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Visa;
+struct Visa(String);
 
 impl StepSaga for Visa {
     const NAME: &'static str = "visas";
@@ -100,8 +101,9 @@ async fn lists_with_their_own_queues_are_independent() {
     let tours = Client::<Tour>::new(&runner.ports(), "web", StepMachine::default()).unwrap();
     let visas = Client::<Visa>::new(&runner.ports(), "web", StepMachine::default()).unwrap();
     let ends = async {
-        tours.start("4711", &Tour).await.unwrap();
-        visas.start("4711", &Visa).await.unwrap();
+        assert!(matches!(tours.start("4712", &Tour(None)).await, Err(ClientError::Stage(_))), "it is null");
+        tours.start("4711", &Tour(Some("Ada".to_owned()))).await.unwrap();
+        visas.start("4711", &Visa("Ada".to_owned())).await.unwrap();
         runner.settled().await.unwrap();
         let state = |view: outbox::View| view.body["state"].as_str().unwrap_or_default().to_owned();
         [state(tours.run("4711").await.unwrap()), state(visas.run("4711").await.unwrap())]
