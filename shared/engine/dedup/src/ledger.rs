@@ -253,7 +253,7 @@ pub trait GrantTokens: Send + Sync {
         now: Timestamp,
     ) -> Result<bool, StoreError>;
 
-    /// Removes tokens of messages that will never be sent. Idempotent; an absent partition or token is no error.
+    /// Removes tokens of messages that will never be sent. Idempotent. Absent partitions and tokens are ignored.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable; the call may be repeated.
