@@ -23,6 +23,12 @@ impl World {
         }
     }
 
+    /// Records the number of tokens that an entry point revoked.
+    pub(crate) fn revoked(&mut self, partition: PartitionKey, count: usize) {
+        let granted = self.checks.granted.entry(partition).or_default();
+        *granted = granted.saturating_sub(count);
+    }
+
     /// Records a granted claim.
     pub(crate) fn claimed(&mut self, claim: &Claim) {
         let minted = self.checks.minted.entry(claim.partition).or_default();

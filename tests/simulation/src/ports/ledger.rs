@@ -78,7 +78,10 @@ impl GrantTokens for Port {
     ) -> Result<(), StoreError> {
         let tokens = tokens.to_vec();
         let revoke = move |world: &mut World| {
-            if let Some(item) = Item::without_tokens(world.item(partition), &tokens, now) {
+            let before = world.item(partition);
+            let count = before.as_ref().map_or(0, |item| item.tokens.len());
+            if let Some(item) = Item::without_tokens(before, &tokens, now) {
+                world.revoked(partition, count - item.tokens.len());
                 world.keep(partition, item);
             }
             world.note(|| format!("ledger.revoke    {}: {} tokens", short(&partition), tokens.len()));

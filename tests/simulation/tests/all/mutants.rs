@@ -6,7 +6,7 @@ use crate::desk::Questions;
 use crate::parcels::Shipments;
 
 /// The maximum number of schedules that a defect may survive.
-const SEEDS: u64 = 10_000;
+const SEEDS: u64 = 20_000;
 
 #[test]
 fn planted_defects_are_all_found() {
