@@ -135,7 +135,7 @@ test: ## Run all tests, and start the required servers unless they are running
 
 .PHONY: seeds
 seeds: ## Record the seeds that find the planted defects, after a change of the simulator
-	UPDATE=1 $(CARGO) test $(EVERYTHING) --locked --quiet --test simulation -- planted_defects_are_all_found
+	UPDATE=1 $(CARGO) test $(EVERYTHING) --locked --quiet --test simulation -- planted_defects
 
 .PHONY: prove
 prove: page ## Run the long proofs, which take hours, and record their results in docs/measured/proof.json
