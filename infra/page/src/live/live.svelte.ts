@@ -17,8 +17,11 @@ const QUESTION_MS = 5_000;
 const MAX_UNANSWERED = 2;
 /** Delays after a change by a user, after which counts are loaded again. */
 const RECOUNT_MS = [1_000, 10_000];
-/** Interval between polls while an import is running and the page is visible, and otherwise. */
-const POLL_BUSY_MS = 1_000;
+/**
+ * Interval between polls while an import is running and the page is visible, and otherwise. The rate limit of a deployment
+ * applies to all its pages together (docs/capacity.md). The history is polled at the longer interval only.
+ */
+const POLL_BUSY_MS = 3_000;
 const POLL_IDLE_MS = 10_000;
 /** Number of changes that a poll requests. */
 const POLL_LIMIT = 50;
@@ -187,6 +190,7 @@ async function poll(project: string, publish: (message: TabMessage) => void, lea
   let since: string | undefined;
   /** The number of the latest known entry of the history. */
   let latest: number | undefined;
+  let newsAt = -POLL_IDLE_MS;
   while (!leaving.aborted) {
     const query = { limit: POLL_LIMIT };
     const found = await api
@@ -206,13 +210,18 @@ async function poll(project: string, publish: (message: TabMessage) => void, lea
       else running.delete(search_id);
       publish(search ? { search } : { gone: search_id });
     }
-    const news = await api.GET('/projects/{project}/activity', { params: { path, query }, signal: leaving }).catch(() => undefined);
-    if (leaving.aborted) return;
-    const entries = news?.data?.items ?? [];
-    const seen = latest;
-    if (seen !== undefined) for (const activity of entries.filter(({ number }) => number > seen).reverse()) publish({ activity });
-    if (news?.data) latest = entries[0]?.number ?? 0;
-    await pause(running.size && document.visibilityState === 'visible' ? POLL_BUSY_MS : POLL_IDLE_MS, leaving);
+    if (performance.now() - newsAt >= POLL_IDLE_MS) {
+      newsAt = performance.now();
+      const news = await api.GET('/projects/{project}/activity', { params: { path, query }, signal: leaving }).catch(() => undefined);
+      if (leaving.aborted) return;
+      const entries = news?.data?.items ?? [];
+      const seen = latest;
+      if (seen !== undefined) for (const activity of entries.filter(({ number }) => number > seen).reverse()) publish({ activity });
+      if (news?.data) latest = entries[0]?.number ?? 0;
+    }
+    // A server that refuses a request, because of its rate limit for example, is asked less often.
+    const isBusy = changes && running.size && document.visibilityState === 'visible';
+    await pause(isBusy ? POLL_BUSY_MS : POLL_IDLE_MS, leaving);
   }
 }
 
