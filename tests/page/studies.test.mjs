@@ -370,11 +370,13 @@ test('a reviewer rejects a duplicate and undoes the decision', async () => {
   const decision = page.locator('.decisions li');
   assert.match(await decision.innerText(), /Marked as different works: record 1 of .*\.ris and record 1 of .*\.ris/);
   // A colleague decides about the same studies before the user undoes the listed decision.
+  let isColleagueFaster = true;
   await page.route('**/duplicates/decisions', async (route) => {
     const body = route.request().postDataJSON();
-    if (body?.decision !== 'undo') return route.continue();
-    await page.unroute('**/duplicates/decisions');
-    await route.fetch({ postData: { ...body, decision: 'different', undoes: null } });
+    if (isColleagueFaster && body?.decision === 'undo') {
+      isColleagueFaster = false;
+      await route.fetch({ postData: { ...body, decision: 'same', undoes: null } });
+    }
     return route.continue();
   });
   await decision.getByRole('button', { name: /^Undo/ }).click();
