@@ -238,6 +238,8 @@ test('pairs that need a decision are decided with the keyboard', async () => {
   await page.keyboard.press('k');
   await until('the third decision is stored', async () => (await decisions()).length === 4);
   assert.deepEqual(await decisions(), ['keep', 'same', 'same', 'different'], 'keeping a study also confirms the pair');
+  // The response arrives after the server has stored the decision.
+  await until('the third decision is shown', async () => (await pair.getByRole('button', { name: /^Undo/ }).count()) === 3);
   await page.keyboard.press('u');
   await until('the decision is undone', async () => (await decisions())[0] === 'undo');
   await assertScreen(page, 'decided pairs');
