@@ -157,20 +157,30 @@ impl<I: StepSaga> Sends<I> {
     const QUEUES: &'static [Queue] = &[I::QUEUE];
 }
 
+/// Returns a function behind a queue that sends events to the saga of `I`.
+const fn function_of<I: StepSaga, P>(
+    name: &'static str,
+    services: &'static [Service],
+    queue: Queue,
+    build: Build<P>,
+) -> Function<P> {
+    Function {
+        name,
+        services,
+        source: Source::Queue(queue),
+        sends: Sends::<I>::QUEUES,
+        drains: &[],
+        build: Some(build),
+    }
+}
+
 /// Returns the function of an activity's queue; `build` calls [`worker()`].
 pub const fn worker_function<I: StepSaga, P>(
     name: &'static str,
     queue: Queue,
     build: Build<P>,
 ) -> Function<P> {
-    Function {
-        name,
-        services: &[Service::DATABASE, Service::PROCESSED, Service::TOKENS],
-        source: Source::Queue(queue),
-        sends: Sends::<I>::QUEUES,
-        drains: &[],
-        build: Some(build),
-    }
+    function_of::<I, P>(name, &[Service::DATABASE, Service::PROCESSED, Service::TOKENS], queue, build)
 }
 
 /// Returns the consumer of the dead-letter queue of an activity's queue. A dead-lettered command counts as a failed
@@ -193,12 +203,5 @@ pub const fn dead_letters_function<I: StepSaga, P>(
     queue: Queue,
     build: Build<P>,
 ) -> Function<P> {
-    Function {
-        name,
-        services: &[Service::DATABASE, Service::LEDGER],
-        source: Source::Queue(queue),
-        sends: Sends::<I>::QUEUES,
-        drains: &[],
-        build: Some(build),
-    }
+    function_of::<I, P>(name, &[Service::DATABASE, Service::LEDGER], queue, build)
 }
