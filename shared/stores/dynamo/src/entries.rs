@@ -20,9 +20,9 @@ const READY_AT: &str = "ready_at";
 const CLAIMED_UNTIL: &str = "claimed_until";
 const IS_POISONED: &str = "poisoned";
 
-/// The entries of a list for operators.
+/// The entries that a list for operators contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Listed {
+pub(crate) enum EntryFilter {
     All,
     Exhausted,
 }
@@ -195,9 +195,9 @@ impl Entries {
     }
 
     /// Returns the entries for operators.
-    pub(crate) fn shown(&self, stored: &Item, listed: Listed) -> Vec<EntryResult> {
+    pub(crate) fn shown(&self, stored: &Item, filter: EntryFilter) -> Vec<EntryResult> {
         let key = item::str_of(stored, KEY).unwrap_or_default();
-        let shown = self.0.iter().filter(|entry| entry.is_exhausted || listed == Listed::All);
+        let shown = self.0.iter().filter(|entry| entry.is_exhausted || filter == EntryFilter::All);
         shown.map(|entry| entry.read(key)).collect()
     }
 

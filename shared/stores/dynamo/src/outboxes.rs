@@ -13,7 +13,7 @@ use outbox::{
 use uuid::Uuid;
 
 use crate::Dynamo;
-use crate::entries::{Entries, Listed};
+use crate::entries::{Entries, EntryFilter};
 use crate::item::{self, Item, readable};
 use crate::listing::{Range, Scan};
 use crate::names::attributes::KEY;
@@ -159,11 +159,11 @@ impl Outbox {
     async fn records(
         &self,
         keys: &BTreeSet<String>,
-        listed: Listed,
+        filter: EntryFilter,
         doing: &str,
     ) -> Result<Vec<OutboxRecord>, StoreError> {
         let mut found = self.store.get_many(keys.iter().cloned(), doing).await?;
-        let records = keys.iter().filter_map(|key| found.remove(key)).map(|item| shown(&item, listed));
+        let records = keys.iter().filter_map(|key| found.remove(key)).map(|item| shown(&item, filter));
         Ok(records.filter(|record| !record.entries.is_empty()).collect())
     }
 
@@ -172,18 +172,18 @@ impl Outbox {
         &self,
         after: Option<&str>,
         limit: usize,
-        listed: Listed,
+        filter: EntryFilter,
         doing: &str,
     ) -> Result<Vec<OutboxRecord>, StoreError> {
         let mut after = after.unwrap_or_default().to_owned();
         loop {
             let mut keys = self.exhausted_keys(&after, limit, doing).await?;
-            if listed == Listed::All {
+            if filter == EntryFilter::All {
                 keys.extend(self.ready_keys(&after, limit, doing).await?);
             }
             let keys: BTreeSet<String> = keys.into_iter().take(limit).collect();
             let Some(last) = keys.last().cloned() else { return Ok(Vec::new()) };
-            let records = self.records(&keys, listed, doing).await?;
+            let records = self.records(&keys, filter, doing).await?;
             if !records.is_empty() {
                 return Ok(records);
             }
@@ -229,11 +229,11 @@ impl Outbox {
     }
 }
 
-fn shown(item: &Item, listed: Listed) -> OutboxRecord {
+fn shown(item: &Item, filter: EntryFilter) -> OutboxRecord {
     let id = item::str_of(item, KEY).unwrap_or_default().to_owned();
     let owner = owner(&id);
     let entries = match (&owner, Entries::of(Some(item))) {
-        (Ok(_), Ok(entries)) => entries.shown(item, listed),
+        (Ok(_), Ok(entries)) => entries.shown(item, filter),
         (Ok(_), Err(why)) => vec![Err(Unreadable { place: id.clone(), why: why.to_string() })],
         (Err(unreadable), _) => vec![Err(unreadable.clone())],
     };
@@ -243,14 +243,15 @@ fn shown(item: &Item, listed: Listed) -> OutboxRecord {
 #[async_trait]
 impl InspectOutbox for Outbox {
     async fn pending(&self, after: Option<&str>, limit: usize) -> Result<Vec<OutboxRecord>, StoreError> {
-        self.listed(after, limit, Listed::All, &format!("listing the outboxes of every {}", self.kind)).await
+        self.listed(after, limit, EntryFilter::All, &format!("listing the outboxes of every {}", self.kind))
+            .await
     }
 
     async fn poisoned(&self, after: Option<&str>, limit: usize) -> Result<Vec<OutboxRecord>, StoreError> {
         self.listed(
             after,
             limit,
-            Listed::Exhausted,
+            EntryFilter::Exhausted,
             &format!("listing exhausted entries of every {}", self.kind),
         )
         .await
@@ -258,7 +259,7 @@ impl InspectOutbox for Outbox {
 
     async fn entries_of(&self, owner: Owner) -> Result<Vec<EntryResult>, StoreError> {
         let (doing, keys) = (format!("reading the outbox of {owner}"), BTreeSet::from([key(owner)]));
-        let records = self.records(&keys, Listed::All, &doing).await?;
+        let records = self.records(&keys, EntryFilter::All, &doing).await?;
         Ok(records.into_iter().flat_map(|record| record.entries).collect())
     }
 
