@@ -91,7 +91,9 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
     }
     let mut reference = draft.finish();
     complete_from_source(&mut reference);
-    complete_from_other(&mut reference, source.map_or("", AsRef::as_ref));
+    if let Some(source) = source {
+        complete_from_other(&mut reference, source);
+    }
     Ok(reference)
 }
 
@@ -139,7 +141,9 @@ pub(super) fn read_fields(text: &str) -> Reference {
     }
     let mut reference = draft.finish();
     complete_from_source(&mut reference);
-    complete_from_other(&mut reference, source.as_deref().unwrap_or_default());
+    if let Some(source) = source {
+        complete_from_other(&mut reference, &source);
+    }
     reference
 }
 
