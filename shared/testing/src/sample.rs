@@ -130,7 +130,7 @@ pub fn session(host: &dyn Host) -> Result<SessionRecord, StageError> {
         entries: vec![entry(host, PartitionKey::from_uuid(id), now)?],
         views: Vec::new(),
         reads: Vec::new(),
-        writes: vec![Write { key: Key::new("booking", id.to_string()), body: true.into() }],
+        writes: vec![Write::new(Key::new("booking", id.to_string()), true)],
         committed_at: now,
     })
 }

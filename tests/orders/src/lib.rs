@@ -186,11 +186,12 @@ fn prepaid(paid: u64) -> Decision<Order> {
 
 fn ship(order: Order) -> Advance<Order> {
     let ship = Command::Ship { number: order.number.clone() };
-    let receipt = receipt(&order.number);
+    let (receipt, to_pack) = (receipt(&order.number), to_pack(&order.number));
     Decision::to(Order { step: Step::Paid, ..order }, "paid; the warehouse is to ship it")
         .ask(&ship)
         .write(receipt, &"paid")
         .show()
+        .write(to_pack, &ship)
 }
 
 fn end(order: &Order, step: Step, why: &str) -> Decision<Order> {
@@ -200,12 +201,18 @@ fn end(order: &Order, step: Step, why: &str) -> Decision<Order> {
         .send(&news)
         .write(receipt(&order.number), &why)
         .show()
+        .remove(to_pack(&order.number))
         .into()
 }
 
 /// Returns the key of an order's receipt, with which other programs follow its progress.
 fn receipt(number: &str) -> Key {
     Key::new("receipt", number)
+}
+
+/// Returns the key of an order in the list of what the warehouse has to pack.
+fn to_pack(number: &str) -> Key {
+    Key::new("to-pack", number)
 }
 
 /// Ships orders. It has no state, and shipping an order twice under one tracking number is safe.

@@ -209,7 +209,7 @@ async fn sweep_of_the_future_is_no_worker() {
     let world = World::new();
     let sweeps = world.backend.ports.engine.sweeps().unwrap();
     let day = jiff::SignedDuration::from_hours(24);
-    let later = Write { key: Key::new("engine", "swept"), body: (world.host.now() + day).to_string().into() };
+    let later = Write::new(Key::new("engine", "swept"), (world.host.now() + day).to_string());
     world.backend.ports.engine.stores().unwrap().write_records.write_record(&later).await.unwrap();
     let ports = Ports { machine: None, ..world.backend.ports.clone() };
     let health = Health::over(&ports, &functions::SYSTEM).unwrap();
@@ -230,7 +230,7 @@ impl WriteRecords for FullDisk {
 
     async fn advance_record(&self, record: &OwnedRecord) -> Result<(), StoreError> {
         let OwnedRecord { key, body, .. } = record.clone();
-        self.write_record(&Write { key, body }).await
+        self.write_record(&Write::new(key, body)).await
     }
 }
 

@@ -58,7 +58,7 @@ pub(crate) struct ExpectedWrite {
     /// The id of the last view.
     pub(crate) shown: Option<MessageId>,
     /// The last contents of records.
-    pub(crate) records: BTreeMap<Key, Value>,
+    pub(crate) records: BTreeMap<Key, Option<Value>>,
     /// The running timers after the write.
     pub(crate) timers: BTreeMap<String, MessageId>,
     /// The messages of timers that were cancelled.

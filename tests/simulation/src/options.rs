@@ -132,6 +132,8 @@ pub enum Mutant {
     OperatorReleaseBelieved,
     /// A late write of a record replaces the content of a newer version of its instance.
     RecordGoesBack,
+    /// A store deletes a record of an instance when it is removed, so an earlier write creates it again.
+    RemovalForgetsRevision,
     /// A defect that the application plants in its own ports, by its name.
     Own(&'static str),
 }
@@ -193,8 +195,9 @@ impl Mutant {
     pub const TERMINATED: [Self; 3] =
         [Self::TerminationIgnored, Self::OperatorEventRepeated, Self::OperatorReleaseBelieved];
 
-    /// The defects of the engine that are found only on applications whose transitions write records.
-    pub const OF_RECORDS: [Self; 1] = [Self::RecordGoesBack];
+    /// The defects of the engine that are found only on applications whose transitions write records, and the last one only
+    /// if they also remove some. Others name it in [`Workload::hidden_defects`](crate::Workload::hidden_defects).
+    pub const OF_RECORDS: [Self; 2] = [Self::RecordGoesBack, Self::RemovalForgetsRevision];
 
     /// Returns the modes in which the mutant is a defect. Without a ledger, there are no tokens, fences and garbage
     /// collection.

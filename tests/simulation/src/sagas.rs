@@ -106,7 +106,7 @@ struct Draft<'a, S> {
     now: Timestamp,
     messages: BTreeMap<MessageId, WantedMessage>,
     shown: Option<MessageId>,
-    records: BTreeMap<Key, Value>,
+    records: BTreeMap<Key, Option<Value>>,
     timers: BTreeMap<String, MessageId>,
     cancelled: Vec<MessageId>,
     /// The tokens that the document waited for before.

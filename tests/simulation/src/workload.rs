@@ -18,6 +18,7 @@ use crate::options::{Mode, Mutant};
 use crate::restore::RestoredStores;
 use crate::rng::Rng;
 use crate::sagas::OtherSaga;
+use crate::time::timestamp;
 use crate::time::{millis, span};
 use crate::world::World;
 
@@ -262,13 +263,14 @@ impl<'a, W: Workload> Rest<'a, W> {
     }
 
     /// Returns a record of the application that sessions wrote.
-    pub fn record(&self, key: &Key) -> Option<&'a Record> {
-        self.world.records.get(key)
+    pub fn record(&self, key: &Key) -> Option<Record> {
+        self.world.stored_record(key).cloned()?.at(timestamp(self.world.now))
     }
 
-    /// Returns all records of the application.
-    pub fn records(&self) -> impl Iterator<Item = (&'a Key, &'a Record)> {
-        self.world.records.iter()
+    /// Returns all records of the application that were not removed and have not expired.
+    pub fn records(&self) -> impl Iterator<Item = (&'a Key, Record)> {
+        let now = timestamp(self.world.now);
+        self.world.records.iter().filter_map(move |(key, record)| Some((key, record.clone().at(now)?)))
     }
 
     /// Returns `true` if a session of this partition was committed.

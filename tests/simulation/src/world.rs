@@ -9,7 +9,7 @@ use dedup::ledger::Item;
 use jiff::Timestamp;
 use messages::{Body, DecisionRecord, Message, MessageId, PartitionKey, Queue, QueueSpec, SessionId, Token};
 use outbox::session::{CONTROL, SessionStatus};
-use outbox::{Entry, Key, Owner, Record, SessionRecord, View};
+use outbox::{Entry, Key, Owner, SessionRecord, StoredRecord, View};
 use saga::{Content, Control, Document};
 use serde_json::Value;
 
@@ -175,7 +175,7 @@ pub(crate) struct World {
     pub(crate) stale_reads: StaleReads,
     /// Failures: dead-lettered messages and exhausted effects.
     pub(crate) failures: FailureTables,
-    pub(crate) records: BTreeMap<Key, Record>,
+    pub(crate) records: BTreeMap<Key, StoredRecord>,
     /// The operator who pauses and terminates instances; `None` in other schedules.
     pub(crate) controls: Controls,
     /// The restore of the stores; `None` in other schedules.

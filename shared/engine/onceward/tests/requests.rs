@@ -117,6 +117,60 @@ async fn request_of_an_earlier_version_is_recognised() {
     assert!(matches!(refused, Err(RequestError::KeyReused)));
 }
 
+/// A request whose response is kept for a given time.
+#[derive(Serialize)]
+struct BookBriefly<const HOURS: i64>;
+
+#[async_trait]
+impl<const HOURS: i64> IdempotentRequest for BookBriefly<HOURS> {
+    type Error = Overloaded;
+    const RETENTION: SignedDuration = SignedDuration::from_hours(HOURS);
+
+    async fn perform(&self, session: &mut OpenSession<'_>) -> Result<Response, Overloaded> {
+        Book { seats: 1, note: None }.perform(session).await
+    }
+}
+
+#[tokio::test]
+async fn response_is_forgotten_after_its_retention() {
+    let (world, partition) = (World::new(), PartitionKey::named("seats", "all"));
+    for (left, is_repeated) in [(9, false), (9, true)] {
+        let kept = world.entry.respond_once("ann", "kept", partition, &BookBriefly::<1>).await.unwrap();
+        assert_eq!((kept.response.body, kept.is_repeated), (json!({ "left": left }), is_repeated));
+    }
+    // The retention has ended when the response is stored.
+    for left in [8, 7] {
+        let forgotten = world.entry.respond_once("ann", "none", partition, &BookBriefly::<-1>).await.unwrap();
+        assert_eq!((forgotten.response.body, forgotten.is_repeated), (json!({ "left": left }), false));
+    }
+}
+
+#[tokio::test]
+async fn removed_and_expired_records_are_absent() {
+    let (world, partition) = (World::new(), PartitionKey::named("seats", "all"));
+    let (now, hour) = (SystemHost.now(), SignedDuration::from_hours(1));
+    let key = outbox::Key::new("seat", "1A");
+    let read = async |session: &mut OpenSession<'_>| {
+        session.read(outbox::Key::new("seat", "1A")).await.unwrap().map(|record| record.body)
+    };
+    let mut session = world.entry.session(partition);
+    session.write_until(key.clone(), json!("Ann"), now + hour);
+    assert_eq!(read(&mut session).await, Some(json!("Ann")), "its own write");
+    session.commit().await.unwrap();
+    let mut session = world.entry.session(partition);
+    assert_eq!(read(&mut session).await, Some(json!("Ann")));
+    session.remove(key.clone());
+    assert_eq!(read(&mut session).await, None, "its own removal");
+    session.commit().await.unwrap();
+    let (mut session, mut late) = (world.entry.session(partition), world.entry.session(partition));
+    assert_eq!((read(&mut session).await, read(&mut late).await), (None, None));
+    session.write_until(key.clone(), json!("Bob"), now - hour);
+    session.commit().await.unwrap();
+    assert_eq!(read(&mut world.entry.session(partition)).await, None, "it has expired");
+    late.write(key, json!("Eve"));
+    assert!(late.commit().await.unwrap_err().is_refused(), "the seat was taken in between");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_concurrent_requests_takes_effect() {
     let world = Arc::new(World::new());

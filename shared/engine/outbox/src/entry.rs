@@ -5,7 +5,7 @@ use messages::message::MAX_BODY_BYTES;
 use messages::{EncodeError, Message, MessageId, Queue};
 use serde::{Deserialize, Serialize};
 
-use crate::records::OwnedRecord;
+use crate::records::{Key, OwnedRecord};
 use crate::views::View;
 
 /// The maximum length of the error text of an entry, in characters.
@@ -77,6 +77,14 @@ impl Entry {
             return Err(failed(EncodeError::TooLarge(payload.len())));
         }
         Ok(Self::new(id, Kind::Record, payload, due_at))
+    }
+
+    /// Returns the key of the record that the effect writes or removes; `None` for other effects.
+    pub fn record_key(&self) -> Option<Key> {
+        match self.kind {
+            Kind::Record => serde_json::from_str(&self.payload).ok().map(|OwnedRecord { key, .. }| key),
+            Kind::Message(_) | Kind::View => None,
+        }
     }
 
     /// Returns `true` if the effect sends a message.

@@ -70,7 +70,9 @@ pub use control::{DispatchOutbox, ObserveSessions, SessionOutcome, SettledSessio
 pub use dispatch::Dispatcher;
 pub use entry::{Entry, Kind, StageError};
 pub use policy::{Policy, Settlement};
-pub use records::{Key, OwnedRecord, ReadRecords, Record, Write, WriteRecords, unsupported_record};
+pub use records::{
+    Key, OwnedRecord, ReadRecords, Record, StoredRecord, Write, WriteRecords, unsupported_record,
+};
 pub use session::{CommitOutcome, CommitSession, Session, SessionRecord, SettleSessions};
 pub use sweep::{
     ClaimedEntries, EntryResult, InspectOutbox, OutboxRecord, Owner, SweepOutbox, Unreadable,

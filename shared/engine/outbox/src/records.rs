@@ -5,6 +5,7 @@
 //! an abandoned request could leave.
 
 use async_trait::async_trait;
+use jiff::{RoundMode, SignedDuration, Timestamp, TimestampRound, Unit};
 use messages::StoreError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -31,7 +32,7 @@ impl std::fmt::Display for Key {
     }
 }
 
-/// A record as stored.
+/// A record as readers see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// The number of writes.
@@ -40,13 +41,64 @@ pub struct Record {
     pub body: Value,
 }
 
+/// The time for which a store keeps a record that was removed or has expired. Its revision is counted on if the record is
+/// written again within this time, so a session that has read an earlier content cannot mistake the new one for it. A
+/// session has to commit within this time after a read.
+pub const KEPT_AFTER_EXPIRY: SignedDuration = SignedDuration::from_hours(7 * 24);
+
+/// A record as stored, also one that was removed or has expired.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredRecord {
+    /// The number of writes; a removal is one of them.
+    pub revision: u64,
+    /// The content; `None` if the record was removed.
+    pub body: Option<Value>,
+    /// The time from which the record counts as absent, in whole seconds; `None` if it does not expire.
+    pub expires_at: Option<Timestamp>,
+}
+
+impl StoredRecord {
+    /// Returns the record, unless it was removed or has expired at `now`.
+    #[must_use]
+    pub fn at(self, now: Timestamp) -> Option<Record> {
+        let Self { revision, body, expires_at } = self;
+        body.filter(|_| expires_at.is_none_or(|end| now < end)).map(|body| Record { revision, body })
+    }
+}
+
 /// A write of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
     /// The record.
     pub key: Key,
-    /// The new content.
-    pub body: Value,
+    /// The new content; `None` to remove the record.
+    pub body: Option<Value>,
+    /// The time from which the record counts as absent, in whole seconds; `None` if it does not expire.
+    pub expires_at: Option<Timestamp>,
+}
+
+impl Write {
+    /// Creates the write of a record that does not expire.
+    pub fn new(key: Key, body: impl Into<Value>) -> Self {
+        Self { key, body: Some(body.into()), expires_at: None }
+    }
+
+    /// Creates the removal of a record.
+    pub fn removal(key: Key, now: Timestamp) -> Self {
+        Self { key, body: None, expires_at: None }.until(now)
+    }
+
+    /// Adds the time from which the record counts as absent, rounded up to a second.
+    #[must_use]
+    pub fn until(self, at: Timestamp) -> Self {
+        Self { expires_at: Some(up_to_second(at)), ..self }
+    }
+}
+
+/// Rounds a time up to a second, because some stores cannot hold more precise expiries.
+fn up_to_second(at: Timestamp) -> Timestamp {
+    let round = TimestampRound::new().smallest(Unit::Second).mode(RoundMode::Ceil);
+    at.round(round).unwrap_or(at)
 }
 
 /// A record that belongs to an instance of a saga: no session and no other instance writes it, but any session may read
@@ -58,8 +110,23 @@ pub struct OwnedRecord {
     pub key: Key,
     /// The version of the instance's document with which the write was staged.
     pub revision: u64,
-    /// The new content.
+    /// The new content. It is ignored if the record is removed.
     pub body: Value,
+    /// The time of the removal; `None` if the record is written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed_at: Option<Timestamp>,
+}
+
+impl OwnedRecord {
+    /// Returns the record as it is stored.
+    #[must_use]
+    pub fn stored(&self) -> StoredRecord {
+        StoredRecord {
+            revision: self.revision,
+            body: self.removed_at.is_none().then(|| self.body.clone()),
+            expires_at: self.removed_at.map(up_to_second),
+        }
+    }
 }
 
 /// The maximum length of a record's key in bytes. With this limit, the key of an item on DynamoDB stays within 2,048
@@ -94,18 +161,28 @@ pub fn unsupported_record(key: &Key, body: &Value) -> Option<&'static str> {
 pub struct RecordRead {
     /// The record.
     pub key: Key,
-    /// The revision that was read; 0 if there was none.
+    /// The revision that was read, also of a record that counts as absent; 0 if the store had none.
     pub revision: u64,
 }
 
 /// Reads records.
 #[async_trait]
 pub trait ReadRecords: Send + Sync {
-    /// Returns a record as the latest commit left it.
+    /// Returns a record as the latest commit left it, also one that was removed or has expired, until the store has
+    /// deleted it.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable; a retry may succeed.
-    async fn record(&self, key: &Key) -> Result<Option<Record>, StoreError>;
+    async fn stored_record(&self, key: &Key) -> Result<Option<StoredRecord>, StoreError>;
+
+    /// Returns a record that is written without an expiry, unless it was removed.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable; a retry may succeed.
+    async fn record(&self, key: &Key) -> Result<Option<Record>, StoreError> {
+        let stored = self.stored_record(key).await?;
+        Ok(stored.and_then(|StoredRecord { revision, body, .. }| Some(Record { revision, body: body? })))
+    }
 }
 
 /// Writes records without a session, for data that no message depends on.
@@ -118,8 +195,8 @@ pub trait WriteRecords: Send + Sync {
     /// Returns an error if the store is unavailable. The record may have been stored.
     async fn write_record(&self, write: &Write) -> Result<(), StoreError>;
 
-    /// Stores a record of an instance, unless it has reached this revision: effects may be repeated, and may be performed
-    /// in another order than they were staged.
+    /// Stores or removes a record of an instance, unless it has reached this revision: effects may be repeated, and may be
+    /// performed in another order than they were staged.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable. The record may have been stored.

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dispatch::Dispatcher;
 use crate::entry::{Entry, StageError};
-use crate::records::{Key, ReadRecords, Record, RecordRead, Write};
+use crate::records::{Key, ReadRecords, Record, RecordRead, StoredRecord, Write};
 use crate::sweep::{Owner, SweepOutbox};
 use crate::views::{MAX_FURTHER_LISTS, View};
 
@@ -233,26 +233,43 @@ impl<'a> Session<'a> {
         self.record.views.push(view);
     }
 
-    /// Reads a record, with the body that the session has written itself, if any. The commit is refused if another
-    /// session changes the record in between.
+    /// Reads a record, with the body that the session has written itself, if any. A record that was removed or has expired
+    /// is absent. The commit is refused if another session changes the record in between.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable; a retry may succeed.
     pub async fn read(&mut self, key: Key) -> Result<Option<Record>, StoreError> {
-        let found = self.ports.records.record(&key).await?;
+        let found = self.ports.records.stored_record(&key).await?;
         let revision = found.as_ref().map_or(0, |record| record.revision);
         let written = self.record.writes.iter().rfind(|write| write.key == key);
         let found = match written {
-            Some(write) => Some(Record { body: write.body.clone(), revision }),
+            Some(Write { body, expires_at, .. }) => {
+                Some(StoredRecord { revision, body: body.clone(), expires_at: *expires_at })
+            }
             None => found,
         };
         self.record.reads.push(RecordRead { key, revision });
-        Ok(found)
+        Ok(found.and_then(|found| found.at(self.now())))
     }
 
-    /// Writes a record with the commit.
+    /// Writes a record with the commit. The record does not expire.
     pub fn write(&mut self, key: Key, body: serde_json::Value) {
-        self.record.writes.push(Write { key, body });
+        self.record.writes.push(Write::new(key, body));
+    }
+
+    /// Writes a record with the commit. From `expires_at` on, rounded up to a second, the record counts as absent, and its
+    /// store deletes it some days later.
+    pub fn write_until(&mut self, key: Key, body: serde_json::Value, expires_at: Timestamp) {
+        self.record.writes.push(Write::new(key, body).until(expires_at));
+    }
+
+    /// Removes a record with the commit.
+    pub fn remove(&mut self, key: Key) {
+        self.record.writes.push(Write::removal(key, self.now()));
+    }
+
+    fn now(&self) -> Timestamp {
+        self.ports.dispatcher.reporter.host.now()
     }
 
     /// Sends the control message, stores everything in one transaction, then sends the messages. A session without

@@ -103,12 +103,12 @@ pub enum Effect {
     },
     /// Updates the view for readers.
     UpdateView,
-    /// Writes a record that belongs to the instance.
+    /// Writes or removes a record that belongs to the instance.
     Write {
         /// The record.
         key: Key,
-        /// The new content.
-        body: Value,
+        /// The new content; `None` to remove the record.
+        body: Option<Value>,
     },
     /// A message or record that cannot be serialized as JSON; it fails the attempt.
     Broken(String),
@@ -196,16 +196,24 @@ impl<S> Advance<S> {
     /// Writes a record of the application, which belongs to this instance: no session and no other instance writes it.
     /// Sessions read it with [`outbox::Session::read`], and are refused if it changes before they commit. The record is
     /// written after the change of the state, like a message. Readers may therefore see the previous content for a
-    /// moment, but never an earlier one again. Nothing removes the record with the instance.
+    /// moment, but never an earlier one again. The record stays when the instance ends, unless a transition
+    /// [removes](Advance::remove) it.
     #[must_use]
     pub fn write(mut self, key: Key, content: &impl Serialize) -> Self {
         self.effects.push(match serde_json::to_value(content) {
             Ok(body) => match unsupported_record(&key, &body) {
                 Some(why) => Effect::Broken(format!("record {key} cannot be stored: {why}")),
-                None => Effect::Write { key, body },
+                None => Effect::Write { key, body: Some(body) },
             },
             Err(error) => Effect::Broken(format!("record {key} cannot be encoded: {error}")),
         });
+        self
+    }
+
+    /// Removes a record of this instance. Writes of the record that were staged before are not performed any more.
+    #[must_use]
+    pub fn remove(mut self, key: Key) -> Self {
+        self.effects.push(Effect::Write { key, body: None });
         self
     }
 

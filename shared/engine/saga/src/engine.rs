@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use dedup::guard::{self, Handler};
 use dedup::{GrantTokens, ProcessedMessages, filter};
+use jiff::Timestamp;
 use messages::{
     Body, Consumer, DecisionSink, Host, InspectQueues, Message, MessageId, PartitionKey, Payload, Queue,
     ReceiveMessages, Reporter, SendError, SendMessages, SessionId, StoreError, Token, send_one,
@@ -403,9 +404,20 @@ impl OpenSession<'_> {
         self.session.read(key).await
     }
 
-    /// Writes a record with the commit.
+    /// Writes a record with the commit. The record does not expire.
     pub fn write(&mut self, key: Key, body: Value) {
         self.session.write(key, body);
+    }
+
+    /// Writes a record with the commit. From `expires_at` on, rounded up to a second, the record counts as absent, and its
+    /// store deletes it some days later.
+    pub fn write_until(&mut self, key: Key, body: Value, expires_at: Timestamp) {
+        self.session.write_until(key, body, expires_at);
+    }
+
+    /// Removes a record with the commit.
+    pub fn remove(&mut self, key: Key) {
+        self.session.remove(key);
     }
 
     /// Grants the tokens, announces the session, stores everything in one transaction, and sends the messages. Returns

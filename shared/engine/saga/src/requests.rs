@@ -5,6 +5,7 @@
 //! together with its records and messages. A repeated request gets the stored response and has no further effect.
 
 use async_trait::async_trait;
+use jiff::{SignedDuration, Timestamp};
 use messages::StoreError;
 use outbox::session::CommitError;
 use outbox::{Key, StageError};
@@ -26,6 +27,10 @@ const ATTEMPTS: usize = 20;
 pub trait IdempotentRequest: Serialize + Send + Sync {
     /// The reason why the request failed. A failure is not stored, so the request may be repeated with the same key.
     type Error;
+
+    /// The time for which the response is kept, 30 days unless the application sets another one. Later, a request with the
+    /// same key is a new request.
+    const RETENTION: SignedDuration = SignedDuration::from_hours(30 * 24);
 
     /// Returns `true` if the stored form of the first request with a key is this request, possibly as an earlier version
     /// of the program stored it.
@@ -93,7 +98,7 @@ impl EntryPoint {
     /// Performs a request, or returns the stored response of an earlier request with the same key. If several requests
     /// with the same key are concurrent, one takes effect. `client` distinguishes the keys of different clients.
     ///
-    /// Responses are records and are not removed.
+    /// Responses are records, which are kept for [`IdempotentRequest::RETENTION`].
     ///
     /// # Errors
     /// Returns an error if the key is invalid or was used for another request, the request failed, or a store is
@@ -136,7 +141,10 @@ impl EntryPoint {
             };
         }
         let response = request.perform(&mut session).await.map_err(RequestError::Failed)?;
-        session.write(record.clone(), json!(StoredResponse { request: content, response: response.clone() }));
+        let stored = json!(StoredResponse { request: content, response: response.clone() });
+        let now = self.sessions.dispatcher.reporter.host.now();
+        let kept_until = now.saturating_add(R::RETENTION).unwrap_or(Timestamp::MAX);
+        session.write_until(record.clone(), stored, kept_until);
         session.commit().await?;
         Ok(RequestOutcome { response, is_repeated: false })
     }

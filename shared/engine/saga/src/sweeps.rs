@@ -32,7 +32,7 @@ impl SweepHeartbeat {
         if self.last().await?.is_some_and(|last| now.duration_since(last).abs() < NOTE_EVERY) {
             return Ok(());
         }
-        self.write.write_record(&Write { key: key(), body: now.to_string().into() }).await
+        self.write.write_record(&Write::new(key(), now.to_string())).await
     }
 
     /// Returns the time of the last completed sweep, to the minute; `None` before the first one.

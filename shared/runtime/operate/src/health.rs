@@ -288,7 +288,7 @@ impl Health {
             return last.why;
         }
         let body = since.iter().map(|(queue, since)| (queue.clone(), since.to_string().into())).collect();
-        let write = Write { key: checked(), body: Value::Object(body) };
+        let write = Write::new(checked(), Value::Object(body));
         let why = self.stores.write_records.write_record(&write).await.err().map(|error| {
             tracing::error!(error = chain(&error), "the database cannot be written");
             if error.is_refused_by_disk() { "the disk is full or read-only" } else { "it cannot be written" }

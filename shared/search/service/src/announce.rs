@@ -10,9 +10,10 @@ use imports::{
 use jiff::Timestamp;
 use messages::{StoreError, Token};
 use outbox::session::CommitError;
-use outbox::{StageError, View, Write};
+use outbox::{Key, StageError, View};
 use saga::engine::OpenSession;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::SearchService;
@@ -185,12 +186,12 @@ impl SearchService {
         &self,
         mut session: OpenSession<'_>,
         announcement: &Announcement,
-        asked: Option<Write>,
+        asked: Option<(Key, Value)>,
     ) -> Result<(), Error> {
         let Announcement { started, token, job } = announcement;
         session.send_granted(&SearchEvent::SearchUploadStarted(started.clone()), token.clone())?;
         session.show(View::from(job));
-        if let Some(Write { key, body }) = asked {
+        if let Some((key, body)) = asked {
             session.write(key, body);
         }
         self.commit(session, "announced the search, and gave out its uploads").await

@@ -3,9 +3,10 @@
 use imports::ids::Secret;
 use imports::{Job, JobFile, ProjectId, SearchId, ids};
 use messages::StoreError;
+use outbox::Key;
 use outbox::session::CommitError;
-use outbox::{Key, Write};
 use serde::Deserialize;
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::announce::{has_ended_incomplete, new_job};
@@ -191,7 +192,7 @@ fn announces(job: &Job, request: &NewSearch) -> bool {
 }
 
 /// Serializes the first request under a key, to be stored with its announcement.
-fn written(search: SearchId, request: &NewSearch) -> Result<Write, StoreError> {
+fn written(search: SearchId, request: &NewSearch) -> Result<(Key, Value), StoreError> {
     let body = content::of(request, "serializing the first request under a key")?;
-    Ok(Write { key: first_request(search), body })
+    Ok((first_request(search), body))
 }

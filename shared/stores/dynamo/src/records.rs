@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use messages::StoreError;
-use outbox::records::{OwnedRecord, RecordRead};
-use outbox::{Key, ReadRecords, Record, Write, WriteRecords};
+use outbox::records::{KEPT_AFTER_EXPIRY, OwnedRecord, RecordRead};
+use outbox::{Key, ReadRecords, StoredRecord, Write, WriteRecords};
+use serde_json::Value;
 
 use crate::Dynamo;
-use crate::item::{self, number, readable};
-use crate::names::attributes::{CONTENT, REVISION};
-use crate::transaction::Step;
+use crate::error::MalformedItem;
+use crate::item::{self, Item, number, readable, text};
+use crate::names::attributes::{CONTENT, EXPIRES, REVISION};
+use crate::transaction::{Content, Step};
 use crate::update::{Change, Knowledge};
 
 /// Returns the key of a record. The length of the kind separates it from the id, which may contain any characters.
@@ -18,13 +21,42 @@ fn key(key: &Key) -> String {
     format!("record#{}#{}#{}", key.kind.len(), key.kind, key.id)
 }
 
+impl Content {
+    fn of(body: Option<&Value>, expires_at: Option<Timestamp>, doing: &str) -> Result<Self, StoreError> {
+        let json = |body| serde_json::to_string(body).map_err(|error| StoreError::unusable(doing, error));
+        Ok(Self { body: body.map(json).transpose()?, expires_at })
+    }
+
+    /// Returns the item of a record with this content.
+    fn item(self, key: &str, revision: u64) -> Item {
+        let mut item = item::new(key);
+        item::set(&mut item, REVISION, number(revision));
+        if let Some(second) = self.deleted_from() {
+            item::set(&mut item, EXPIRES, number(second));
+        }
+        if let Some(body) = self.body {
+            item::set(&mut item, CONTENT, text(body));
+        }
+        item
+    }
+}
+
+/// Returns the time from which a record counts as absent. TTL deletes it some days later.
+fn expires_at(stored: &Item) -> Result<Option<Timestamp>, MalformedItem> {
+    let second: Option<i64> = item::number_of(stored, EXPIRES)?;
+    let at = second.map(|second| Timestamp::from_second(second.saturating_sub(KEPT_AFTER_EXPIRY.as_secs())));
+    at.transpose().map_err(|_| MalformedItem(EXPIRES))
+}
+
 #[async_trait]
 impl ReadRecords for Dynamo {
-    async fn record(&self, wanted: &Key) -> Result<Option<Record>, StoreError> {
+    async fn stored_record(&self, wanted: &Key) -> Result<Option<StoredRecord>, StoreError> {
         let doing = format!("reading record {wanted}");
         let Some(stored) = self.get(&key(wanted), &doing).await? else { return Ok(None) };
-        let body = item::from_json(&stored, CONTENT, &doing)?;
-        Ok(Some(Record { revision: readable(item::revision(&stored), &doing)?, body }))
+        let body =
+            stored.contains_key(CONTENT).then(|| item::from_json(&stored, CONTENT, &doing)).transpose()?;
+        let revision = readable(item::revision(&stored), &doing)?;
+        Ok(Some(StoredRecord { revision, body, expires_at: readable(expires_at(&stored), &doing)? }))
     }
 }
 
@@ -32,27 +64,24 @@ impl ReadRecords for Dynamo {
 impl WriteRecords for Dynamo {
     async fn write_record(&self, write: &Write) -> Result<(), StoreError> {
         let (doing, key) = (format!("writing record {}", write.key), key(&write.key));
+        let content = Content::of(write.body.as_ref(), write.expires_at, &doing)?;
         self.change_item(&key, Knowledge::Nothing, &doing, |stored| {
             let found = readable(stored.map(item::revision).transpose(), &doing)?.unwrap_or(0);
-            let mut next = item::new(&key);
-            item::set(&mut next, REVISION, number(found.saturating_add(1)));
-            item::set(&mut next, CONTENT, item::json(&write.body, &doing)?);
-            Ok(Change::Write(next, ()))
+            Ok(Change::Write(content.clone().item(&key, found.saturating_add(1)), ()))
         })
         .await
     }
 
     async fn advance_record(&self, record: &OwnedRecord) -> Result<(), StoreError> {
         let (doing, key) = (format!("writing record {}", record.key), key(&record.key));
+        let StoredRecord { revision, body, expires_at } = record.stored();
+        let content = Content::of(body.as_ref(), expires_at, &doing)?;
         self.change_item(&key, Knowledge::Nothing, &doing, |stored| {
             let found = readable(stored.map(item::revision).transpose(), &doing)?.unwrap_or(0);
-            if found >= record.revision {
-                return Ok(Change::Keep(()));
-            }
-            let mut next = item::new(&key);
-            item::set(&mut next, REVISION, number(record.revision));
-            item::set(&mut next, CONTENT, item::json(&record.body, &doing)?);
-            Ok(Change::Write(next, ()))
+            Ok(match found < revision {
+                true => Change::Write(content.clone().item(&key, revision), ()),
+                false => Change::Keep(()),
+            })
         })
         .await
     }
@@ -64,7 +93,7 @@ struct Access {
     read: Option<u64>,
     /// Each write increments the revision.
     writes: u32,
-    content: String,
+    content: Content,
 }
 
 /// Returns the steps for the records of a session, one for each record; `None` if it has read different revisions of one
@@ -84,8 +113,7 @@ pub(crate) fn steps(
     for write in writes {
         let access = accesses.entry(key(&write.key)).or_default();
         access.writes += 1;
-        access.content =
-            serde_json::to_string(&write.body).map_err(|error| StoreError::unusable(doing, error))?;
+        access.content = Content::of(write.body.as_ref(), write.expires_at, doing)?;
     }
     let step = |(key, Access { read, writes, content })| match writes {
         0 => Step::Check { key, revision: read.unwrap_or(0) },

@@ -3,14 +3,16 @@
 use std::collections::BTreeSet;
 
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::types::builders::TransactWriteItemBuilder;
+use aws_sdk_dynamodb::types::builders::{TransactWriteItemBuilder, UpdateBuilder};
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, Put, TransactWriteItem, Update};
+use jiff::Timestamp;
 use messages::StoreError;
+use outbox::records::KEPT_AFTER_EXPIRY;
 
 use crate::Dynamo;
 use crate::error::{Limit, MAX_TRANSACTION_BYTES, MAX_TRANSACTION_ITEMS};
 use crate::item::{self, Item, number, text};
-use crate::names::attributes::{CONTENT, KEY, REVISION, STAMP};
+use crate::names::attributes::{CONTENT, EXPIRES, KEY, REVISION, STAMP};
 
 /// One step of a transaction.
 #[derive(Debug, Clone)]
@@ -26,9 +28,24 @@ pub(crate) enum Step {
     /// Checks the revision of an item; 0 if there must be no item.
     Check { key: String, revision: u64 },
     /// Stores the next revision of a record, if the stored revision is still the one that was read.
-    Write { key: String, read: Option<u64>, writes: u32, content: String },
+    Write { key: String, read: Option<u64>, writes: u32, content: Content },
     /// A write of the application to another table. DynamoDB checks its size.
     Own(Box<TransactWriteItem>),
+}
+
+/// The content of a record as it is written.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Content {
+    /// The body as JSON; `None` to remove the record.
+    pub(crate) body: Option<String>,
+    pub(crate) expires_at: Option<Timestamp>,
+}
+
+impl Content {
+    /// Returns the second from which TTL may delete the record.
+    pub(crate) fn deleted_from(&self) -> Option<i64> {
+        self.expires_at.map(|at| at.as_second().saturating_add(KEPT_AFTER_EXPIRY.as_secs()))
+    }
 }
 
 /// The outcome of a transaction.
@@ -43,7 +60,7 @@ impl Step {
         match self {
             Self::Create(item) | Self::Replace { item, .. } | Self::Put(item) => item::size(item),
             Self::Check { key, .. } | Self::Delete { key } => key.len(),
-            Self::Write { key, content, .. } => key.len() + content.len(),
+            Self::Write { key, content, .. } => key.len() + content.body.as_deref().map_or(0, str::len),
             Self::Own(_) => 0,
         }
     }
@@ -54,8 +71,8 @@ impl Step {
             Self::Check { key, .. } | Self::Write { key, .. } | Self::Delete { key } => item::new(key),
             Self::Own(_) => return Ok(()),
         };
-        if let Self::Write { content, .. } = self {
-            item::set(&mut item, CONTENT, text(content));
+        if let Self::Write { content: Content { body: Some(body), .. }, .. } = self {
+            item::set(&mut item, CONTENT, text(body));
         }
         item::check(&item, doing)
     }
@@ -123,16 +140,7 @@ impl Dynamo {
                 check.build().map(|check| request.condition_check(check))
             }
             Step::Write { key, read, writes, content } => {
-                let update = Update::builder()
-                    .table_name(table)
-                    .key(KEY, text(key))
-                    .update_expression("SET #content = :content, #stamp = :stamp ADD #revision :writes")
-                    .expression_attribute_names("#content", CONTENT)
-                    .expression_attribute_names("#stamp", STAMP)
-                    .expression_attribute_names("#revision", REVISION)
-                    .expression_attribute_values(":content", text(content))
-                    .expression_attribute_values(":stamp", text(self.stamp()))
-                    .expression_attribute_values(":writes", number(*writes));
+                let update = self.record_update(key, *writes, content);
                 let update = match *read {
                     None => update,
                     Some(0) => update.condition_expression(ABSENT).expression_attribute_names("#key", KEY),
@@ -144,6 +152,36 @@ impl Dynamo {
             }
         };
         built.map(TransactWriteItemBuilder::build).map_err(|error| StoreError::unusable(doing, error))
+    }
+
+    /// Returns the update of a record to its next revision.
+    fn record_update(&self, key: &str, writes: u32, content: &Content) -> UpdateBuilder {
+        let (mut set, mut remove) = (vec!["#stamp = :stamp"], Vec::new());
+        let mut update = Update::builder()
+            .table_name(&self.settings.table)
+            .key(KEY, text(key))
+            .expression_attribute_names("#content", CONTENT)
+            .expression_attribute_names("#expires", EXPIRES)
+            .expression_attribute_names("#stamp", STAMP)
+            .expression_attribute_names("#revision", REVISION)
+            .expression_attribute_values(":stamp", text(self.stamp()))
+            .expression_attribute_values(":writes", number(writes));
+        match &content.body {
+            Some(body) => {
+                set.push("#content = :content");
+                update = update.expression_attribute_values(":content", text(body));
+            }
+            None => remove.push("#content"),
+        }
+        match content.deleted_from() {
+            Some(second) => {
+                set.push("#expires = :expires");
+                update = update.expression_attribute_values(":expires", number(second));
+            }
+            None => remove.push("#expires"),
+        }
+        let remove = if remove.is_empty() { String::new() } else { format!(" REMOVE {}", remove.join(", ")) };
+        update.update_expression(format!("SET {}{remove} ADD #revision :writes", set.join(", ")))
     }
 
     fn put_request(
@@ -209,7 +247,7 @@ mod tests {
             key: format!("record#{n}"),
             read: None,
             writes: 1,
-            content: "x".repeat(300_000),
+            content: Content { body: Some("x".repeat(300_000)), expires_at: None },
         };
         let steps: Vec<Step> = (0..14).map(write).collect();
         let error = check_limits(&steps, "committing").unwrap_err();

@@ -3,17 +3,18 @@
 use async_trait::async_trait;
 use messages::StoreError;
 use outbox::records::{OwnedRecord, RecordRead};
-use outbox::{Key, ReadRecords, Record, Write, WriteRecords};
+use outbox::{Key, ReadRecords, StoredRecord, Write, WriteRecords};
 use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::Value;
 
 use crate::Store;
 use crate::fault::Fault;
 use crate::intercept::Call;
-use crate::value::{from_json, int, json, uint};
+use crate::value::{from_json, int, json, nanos, timestamp, uint};
 
 #[async_trait]
 impl ReadRecords for Store {
-    async fn record(&self, key: &Key) -> Result<Option<Record>, StoreError> {
+    async fn stored_record(&self, key: &Key) -> Result<Option<StoredRecord>, StoreError> {
         let doing = format!("reading record {key}");
         let key = key.clone();
         self.look(Call::RecordsRead, doing, move |db| record(db, &key)).await
@@ -33,13 +34,24 @@ impl WriteRecords for Store {
     }
 }
 
-fn record(db: &Connection, key: &Key) -> Result<Option<Record>, Fault> {
+fn record(db: &Connection, key: &Key) -> Result<Option<StoredRecord>, Fault> {
     let stored = db
-        .prepare_cached("SELECT revision, body FROM record WHERE kind = ?1 AND id = ?2")?
-        .query_row([&key.kind, &key.id], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))
+        .prepare_cached("SELECT revision, body, expires_at FROM record WHERE kind = ?1 AND id = ?2")?
+        .query_row([&key.kind, &key.id], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, Option<i64>>(2)?))
+        })
         .optional()?;
-    let Some((revision, body)) = stored else { return Ok(None) };
-    Ok(Some(Record { revision: uint(revision), body: from_json(&body)? }))
+    let Some((revision, body, expires_at)) = stored else { return Ok(None) };
+    let body = (body != REMOVED).then(|| from_json(&body)).transpose()?;
+    Ok(Some(StoredRecord { revision: uint(revision), body, expires_at: expires_at.map(timestamp) }))
+}
+
+/// The stored body of a removed record, which is not JSON.
+const REMOVED: &str = "";
+
+/// Returns a body as it is stored.
+fn text(body: Option<&Value>) -> Result<String, Fault> {
+    body.map_or(Ok(REMOVED.to_owned()), json)
 }
 
 /// Returns `true` if a record is unchanged since it was read.
@@ -51,21 +63,26 @@ pub(crate) fn holds(db: &Connection, read: &RecordRead) -> Result<bool, Fault> {
     Ok(revision.map_or(0, uint) == read.revision)
 }
 
-fn advance(db: &Connection, OwnedRecord { key, revision, body }: &OwnedRecord) -> Result<(), Fault> {
+fn advance(db: &Connection, record: &OwnedRecord) -> Result<(), Fault> {
+    let (Key { kind, id }, StoredRecord { revision, body, expires_at }) = (&record.key, record.stored());
     db.prepare_cached(
-        "INSERT INTO record (kind, id, revision, body) VALUES (?1, ?2, ?3, ?4)
-         ON CONFLICT (kind, id) DO UPDATE SET revision = excluded.revision, body = excluded.body
+        "INSERT INTO record (kind, id, revision, body, expires_at) VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT (kind, id) DO UPDATE
+         SET revision = excluded.revision, body = excluded.body, expires_at = excluded.expires_at
          WHERE record.revision < excluded.revision",
     )?
-    .execute(params![key.kind, key.id, int(*revision), json(body)?])?;
+    .execute(params![kind, id, int(revision), text(body.as_ref())?, expires_at.map(nanos)])?;
     Ok(())
 }
 
-pub(crate) fn write(db: &Connection, write: &Write) -> Result<(), Fault> {
+pub(crate) fn write(db: &Connection, Write { key, body, expires_at }: &Write) -> Result<(), Fault> {
     db.prepare_cached(
-        "INSERT INTO record (kind, id, revision, body) VALUES (?1, ?2, 1, ?3)
-         ON CONFLICT (kind, id) DO UPDATE SET revision = revision + 1, body = excluded.body",
+        "INSERT INTO record (kind, id, revision, body, expires_at) VALUES (?1, ?2, 1, ?3, ?4)
+         ON CONFLICT (kind, id) DO UPDATE
+         SET revision = revision + 1, body = excluded.body, expires_at = excluded.expires_at",
     )?
-    .execute(params![write.key.kind, write.key.id, json(&write.body)?])?;
+    .execute(params![key.kind, key.id, text(body.as_ref())?, expires_at.map(nanos)])?;
     Ok(())
 }
+
+pub(crate) const PURGE: &str = "DELETE FROM record WHERE expires_at <= ?1";

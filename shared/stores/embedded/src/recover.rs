@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 use messages::StoreError;
+use outbox::records::KEPT_AFTER_EXPIRY;
 use rusqlite::{Connection, params};
 
 use crate::failures;
 use crate::fair_queueing;
 use crate::fault::Fault;
 use crate::folder::{Folder, ObjectFile, ObjectName, is_file, remove};
+use crate::records;
 use crate::value::nanos;
 use crate::{Lock, Store};
 
@@ -40,6 +42,8 @@ pub struct PurgeReport {
     pub processed: usize,
     /// Records of sessions.
     pub sessions: usize,
+    /// Records of the application that were removed or have expired some days ago.
+    pub records: usize,
     /// Permissions to upload.
     pub grants: usize,
     /// Closed failures.
@@ -163,6 +167,7 @@ fn purge(db: &Connection, now: Timestamp, settled: SignedDuration) -> Result<Pur
         partitions: delete("DELETE FROM ledger WHERE expires_at <= ?1", now)?,
         processed: delete("DELETE FROM processed WHERE expires_at <= ?1", now)?,
         sessions: delete(PURGE_SESSIONS, old)?,
+        records: delete(records::PURGE, now.checked_sub(KEPT_AFTER_EXPIRY).unwrap_or(Timestamp::MIN))?,
         grants: delete("DELETE FROM upload_grant WHERE expires_at <= ?1", now)?,
         failures: failures::purge(db, now)?,
     })

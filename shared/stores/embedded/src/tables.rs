@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 /// Each step takes the schema from the version of its index to the next.
-const MIGRATIONS: [&str; 21] = [
+const MIGRATIONS: [&str; 22] = [
     include_str!("schema.sql"),
     include_str!("by_project.sql"),
     include_str!("duplicates.sql"),
@@ -25,6 +25,7 @@ const MIGRATIONS: [&str; 21] = [
     include_str!("words.sql"),
     include_str!("originals.sql"),
     include_str!("further_lists.sql"),
+    include_str!("expiring_records.sql"),
 ];
 
 /// The version that this code reads and writes (`PRAGMA user_version`).

@@ -2,9 +2,10 @@
 
 use jiff::SignedDuration;
 use mongodb::bson::{Bson, Document, doc};
+use outbox::records::KEPT_AFTER_EXPIRY;
 
 use crate::entry;
-use crate::names::{collections, failure, history, record, view};
+use crate::names::{application, collections, failure, history, record, view};
 
 /// Treatment of an index that exists with other options than defined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,6 +110,12 @@ pub(crate) fn wanted(sagas: SignedDuration, sessions: SignedDuration) -> Vec<Ind
         // Records with an exhausted entry, which are few among the waiting records.
         index(collections::SAGA, POISONED, exhausted.clone(), with_exhausted.clone()),
         index(collections::SESSION, POISONED, exhausted, with_exhausted),
+        index(
+            collections::RECORD,
+            "ttl_ExpiresAt_7d",
+            doc! { application::EXPIRES_AT: 1 },
+            doc! { "expireAfterSeconds": seconds(KEPT_AFTER_EXPIRY) },
+        ),
         index(
             collections::FAILURE,
             "by_state",

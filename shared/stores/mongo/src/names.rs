@@ -87,6 +87,12 @@ pub(crate) mod view {
     pub(crate) const CHANGED_AT: &str = "ChangedAt";
 }
 
+/// Fields of records of applications.
+pub(crate) mod application {
+    /// Date from which the record counts as absent. The field is absent if the record does not expire.
+    pub(crate) const EXPIRES_AT: &str = "ExpiresAt";
+}
+
 /// Fields of failures, operations and audit entries.
 pub(crate) mod failure {
     /// Status of a failure.

@@ -3,19 +3,21 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use messages::StoreError;
-use mongodb::bson::{Document, doc};
+use mongodb::bson::{Bson, Document, doc};
 use mongodb::options::ReadConcern;
 use mongodb::{ClientSession, Collection};
 use outbox::records::{OwnedRecord, RecordRead};
-use outbox::{Key, ReadRecords, Record, Write, WriteRecords};
+use outbox::{Key, ReadRecords, StoredRecord, Write, WriteRecords};
 use serde_json::Value;
 
 use crate::Mongo;
 use crate::driver_error::{DUPLICATE_KEY, is_code};
 use crate::error::CallError;
+use crate::names::application::EXPIRES_AT;
 use crate::names::collections;
-use crate::value::{count_field, int, serde_field, to_bson};
+use crate::value::{count_field, date, int, serde_field, to_bson};
 
 const ID: &str = "_id";
 const REVISION: &str = "Revision";
@@ -29,16 +31,38 @@ fn id(key: &Key) -> String {
     format!("{}/{}", key.kind.replace('%', "%25").replace('/', "%2F"), key.id)
 }
 
-fn decode(stored: &Document) -> Result<Record, CallError> {
-    let read = || Ok(Record { revision: count_field(stored, REVISION)?, body: serde_field(stored, BODY)? });
+fn decode(stored: &Document) -> Result<StoredRecord, CallError> {
+    let read = || {
+        let body = stored.contains_key(BODY).then(|| serde_field(stored, BODY)).transpose()?;
+        let expires_at = match stored.get(EXPIRES_AT) {
+            Some(Bson::DateTime(at)) => Timestamp::from_millisecond(at.timestamp_millis()).ok(),
+            _ => None,
+        };
+        Ok(StoredRecord { revision: count_field(stored, REVISION)?, body, expires_at })
+    };
     read().map_err(|why: String| CallError::unreadable(collections::RECORD, stored.get(ID), "a record", &why))
+}
+
+/// Returns the update of a record to this content. A removed record has no body.
+fn content(body: Option<&Value>, expires_at: Option<Timestamp>) -> Result<Document, CallError> {
+    let (mut set, mut unset) = (doc! {}, doc! {});
+    match body {
+        Some(body) => _ = set.insert(BODY, to_bson(body)?),
+        None => _ = unset.insert(BODY, ""),
+    }
+    match expires_at {
+        Some(at) => _ = set.insert(EXPIRES_AT, date(at)),
+        None => _ = unset.insert(EXPIRES_AT, ""),
+    }
+    let parts = [("$set", set), ("$unset", unset)].into_iter().filter(|(_, fields)| !fields.is_empty());
+    Ok(parts.map(|(operator, fields)| (operator.to_owned(), fields.into())).collect())
 }
 
 #[async_trait]
 impl ReadRecords for Mongo {
     /// The read is linearizable, because a deposed primary that does not know it yet could answer a majority read with
     /// old data. A session would detect this when it commits, but a read-only request would not.
-    async fn record(&self, key: &Key) -> Result<Option<Record>, StoreError> {
+    async fn stored_record(&self, key: &Key) -> Result<Option<StoredRecord>, StoreError> {
         let work = async {
             let records = self.collection(collections::RECORD).await?;
             let found = records.find_one(doc! { ID: id(key) }).read_concern(ReadConcern::linearizable());
@@ -50,16 +74,16 @@ impl ReadRecords for Mongo {
 
 #[async_trait]
 impl WriteRecords for Mongo {
-    async fn write_record(&self, Write { key, body }: &Write) -> Result<(), StoreError> {
+    async fn write_record(&self, Write { key, body, expires_at }: &Write) -> Result<(), StoreError> {
         let work = async {
             let records = self.collection(collections::RECORD).await?;
-            let update =
-                || Ok::<_, CallError>(doc! { "$set": { BODY: to_bson(body)? }, "$inc": { REVISION: 1_i64 } });
-            let written = records.update_one(doc! { ID: id(key) }, update()?).upsert(true).await;
+            let mut update = content(body.as_ref(), *expires_at)?;
+            update.insert("$inc", doc! { REVISION: 1_i64 });
+            let written = records.update_one(doc! { ID: id(key) }, update.clone()).upsert(true).await;
             match written {
                 // A concurrent write created the record, so the update now matches.
                 Err(error) if is_code(&error, DUPLICATE_KEY) => {
-                    records.update_one(doc! { ID: id(key) }, update()?).await?;
+                    records.update_one(doc! { ID: id(key) }, update).await?;
                 }
                 written => drop(written?),
             }
@@ -68,20 +92,20 @@ impl WriteRecords for Mongo {
         self.call(format!("writing record {key}"), work).await
     }
 
-    async fn advance_record(
-        &self,
-        OwnedRecord { key, revision, body }: &OwnedRecord,
-    ) -> Result<(), StoreError> {
+    async fn advance_record(&self, record: &OwnedRecord) -> Result<(), StoreError> {
+        let (key, StoredRecord { revision, body, expires_at }) = (&record.key, record.stored());
         let work = async {
             let records = self.collection(collections::RECORD).await?;
-            let revision = i64::try_from(*revision).unwrap_or(i64::MAX);
+            let revision = i64::try_from(revision).unwrap_or(i64::MAX);
             let earlier = || doc! { ID: id(key), REVISION: { "$lt": revision } };
-            let update = || Ok::<_, CallError>(doc! { "$set": { BODY: to_bson(body)?, REVISION: revision } });
-            let written = records.update_one(earlier(), update()?).upsert(true).await;
+            let mut update = content(body.as_ref(), expires_at)?;
+            // The filter has another revision, so the server would not add this one to a new record.
+            update.insert("$max", doc! { REVISION: revision });
+            let written = records.update_one(earlier(), update.clone()).upsert(true).await;
             match written {
                 // The record has reached the revision, or a concurrent write has created it with an earlier one.
                 Err(error) if is_code(&error, DUPLICATE_KEY) => {
-                    records.update_one(earlier(), update()?).await?;
+                    records.update_one(earlier(), update).await?;
                 }
                 written => drop(written?),
             }
@@ -98,8 +122,10 @@ struct RecordStep {
     read: Option<u64>,
     /// Number of writes; each one increments the revision.
     writes: u32,
-    /// Body of the last write.
+    /// Body of the last write; `None` if it removes the record.
     body: Option<Value>,
+    /// Expiry of the last write.
+    expires_at: Option<Timestamp>,
 }
 
 /// Accesses of a session to records, in the order of their ids. If two sessions share several records, both access the
@@ -128,10 +154,10 @@ impl Plan {
             }
             step.read = Some(*revision);
         }
-        for Write { key, body } in writes {
+        for Write { key, body, expires_at } in writes {
             let step = steps.entry(id(key)).or_default();
             step.writes = step.writes.saturating_add(1);
-            step.body = Some(body.clone());
+            (step.body, step.expires_at) = (body.clone(), *expires_at);
         }
         Some(Self(steps))
     }
@@ -166,6 +192,13 @@ impl Plan {
 }
 
 impl RecordStep {
+    /// Returns the update of a record that the session writes.
+    fn update(&self) -> Result<Document, CallError> {
+        let mut update = content(self.body.as_ref(), self.expires_at)?;
+        update.insert("$inc", doc! { REVISION: int(self.writes) });
+        Ok(update)
+    }
+
     /// Writes a record that was not read, unconditionally.
     async fn write(
         &self,
@@ -173,8 +206,7 @@ impl RecordStep {
         id: &str,
         client: &mut ClientSession,
     ) -> Result<RecordsOutcome, CallError> {
-        let update = doc! { "$set": { BODY: to_bson(&self.body)? }, "$inc": { REVISION: int(self.writes) } };
-        match records.update_one(doc! { ID: id }, update).upsert(true).session(client).await {
+        match records.update_one(doc! { ID: id }, self.update()?).upsert(true).session(client).await {
             Err(error) if is_code(&error, DUPLICATE_KEY) => Ok(RecordsOutcome::Conflict(error.into())),
             written => Ok(written.map(|_| RecordsOutcome::Staged)?),
         }
@@ -189,7 +221,13 @@ impl RecordStep {
         id: &str,
         client: &mut ClientSession,
     ) -> Result<RecordsOutcome, CallError> {
-        let record = doc! { ID: id, REVISION: int(self.writes), BODY: to_bson(&self.body)? };
+        let mut record = doc! { ID: id, REVISION: int(self.writes) };
+        if let Some(body) = &self.body {
+            record.insert(BODY, to_bson(body)?);
+        }
+        if let Some(at) = self.expires_at {
+            record.insert(EXPIRES_AT, date(at));
+        }
         match records.insert_one(record).session(&mut *client).await {
             Err(error) if is_code(&error, DUPLICATE_KEY) => return Ok(RecordsOutcome::Changed),
             inserted => inserted?,
@@ -208,9 +246,9 @@ impl RecordStep {
         revision: u64,
         client: &mut ClientSession,
     ) -> Result<RecordsOutcome, CallError> {
-        let update = match &self.body {
-            Some(body) => doc! { "$set": { BODY: to_bson(body)? }, "$inc": { REVISION: int(self.writes) } },
-            None => doc! { "$inc": { CHECKS: 1_i64 } },
+        let update = match self.writes {
+            0 => doc! { "$inc": { CHECKS: 1_i64 } },
+            _ => self.update()?,
         };
         let as_read = doc! { ID: id, REVISION: int(revision) };
         let replaced = records.update_one(as_read, update).session(client).await?;
@@ -240,9 +278,9 @@ mod tests {
     #[test]
     fn accesses_of_one_record_are_merged() {
         let key = Key::new("stock", "a");
-        let write = |body| Write { key: key.clone(), body };
+        let write = |body: Value| Write::new(key.clone(), body);
         let plan = Plan::of(&[read(&key, 3), read(&key, 3)], &[write(json!(1)), write(json!(2))]).unwrap();
-        let step = RecordStep { read: Some(3), writes: 2, body: Some(json!(2)) };
+        let step = RecordStep { read: Some(3), writes: 2, body: Some(json!(2)), expires_at: None };
         assert_eq!(plan, Plan([("stock/a".to_owned(), step)].into()));
     }
 
@@ -257,6 +295,9 @@ mod tests {
         let body =
             json!({ "count": 3, "below": -3, "price": 0.5, "whole": 2.0, "most": i64::MAX, "none": null });
         let stored = doc! { ID: "stock/a", REVISION: 1_i64, BODY: to_bson(&body).unwrap() };
-        assert_eq!(decode(&stored).unwrap(), Record { revision: 1, body });
+        assert_eq!(
+            decode(&stored).unwrap(),
+            StoredRecord { revision: 1, body: Some(body), expires_at: None }
+        );
     }
 }

@@ -1,10 +1,11 @@
 //! Records of an application: read in an open session, and written with its commit.
 
 use futures::future::join;
+use jiff::{SignedDuration, Unit};
 use messages::StoreError;
 use outbox::records::RecordRead;
 use outbox::session::SessionStatus;
-use outbox::{CommitOutcome, Key, OwnedRecord, Record, Write};
+use outbox::{CommitOutcome, Key, OwnedRecord, Record, StoredRecord, Write};
 use serde_json::{Value, json};
 
 use super::{Ports, PreparedSession};
@@ -24,6 +25,10 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     repeated_commit_without_messages_overwrites_nothing(ports).await?;
     repeated_commit_accepts_its_own_write(ports).await?;
     write_without_session_changes_a_record(ports).await?;
+    removed_record_is_absent_and_keeps_its_revision(ports).await?;
+    absence_after_a_removal_is_checked(ports).await?;
+    expiry_is_stored_to_the_second(ports).await?;
+    removed_record_of_instance_never_comes_back(ports).await?;
     record_of_instance_never_goes_back(ports).await?;
     concurrent_commits_store_one(ports).await?;
     write_skew_stores_at_most_one(ports).await
@@ -44,12 +49,112 @@ pub async fn write_without_session_changes_a_record(ports: &Ports<'_>) -> CheckR
     Ok(())
 }
 
+/// The next write of the record counts on, so a session that has read the removed content is refused. The store does not
+/// interpret an empty body as a removal.
+pub async fn removed_record_is_absent_and_keeps_its_revision(ports: &Ports<'_>) -> CheckResult {
+    let now = ports.host.now();
+    for is_in_session in [false, true] {
+        let key = fresh(ports);
+        let store = async |write: Write| -> CheckResult {
+            if is_in_session {
+                let session = PreparedSession::with_records(ports, 1, Vec::new(), vec![write])?;
+                assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
+            } else {
+                ports.write_records.write_record(&write).await?;
+            }
+            Ok(())
+        };
+        store(write(&key, Value::Null)).await?;
+        assert_eq!(ports.records.record(&key).await?, Some(Record { revision: 1, body: Value::Null }));
+        let late = PreparedSession::with_records(ports, 0, vec![read(&key, 1)], vec![write(&key, json!(9))])?;
+        store(Write::removal(key.clone(), now)).await?;
+        assert_eq!(ports.records.record(&key).await?, None);
+        let removed = ports.records.stored_record(&key).await?.ok_or("its revision is lost")?;
+        assert_eq!((removed.revision, &removed.body), (2, &None));
+        assert!(removed.expires_at >= Some(now), "{removed:?}");
+        store(write(&key, json!("again"))).await?;
+        let again = StoredRecord { revision: 3, body: Some(json!("again")), expires_at: None };
+        assert_eq!(ports.records.stored_record(&key).await?, Some(again));
+        assert_eq!(late.commit(ports).await?, CommitOutcome::Changed);
+        // A record that never existed is removed as well.
+        let absent = fresh(ports);
+        store(Write::removal(absent.clone(), now)).await?;
+        assert_eq!((ports.records.record(&absent).await?, revision(ports, &absent).await?), (None, 1));
+    }
+    Ok(())
+}
+
+/// A session that has read the absence of a removed record is refused if the record was written in between.
+pub async fn absence_after_a_removal_is_checked(ports: &Ports<'_>) -> CheckResult {
+    let (key, other) = (fresh(ports), fresh(ports));
+    put(ports, &key, json!("first"), 0).await?;
+    let removal = Write::removal(key.clone(), ports.host.now());
+    let removes = PreparedSession::with_records(ports, 1, vec![read(&key, 1)], vec![removal])?;
+    assert_eq!(removes.commit(ports).await?, CommitOutcome::Stored);
+    for written in [&key, &other] {
+        let session = |revision| {
+            PreparedSession::with_records(
+                ports,
+                0,
+                vec![read(&key, revision)],
+                vec![write(written, json!(2))],
+            )
+        };
+        for outdated in [0, 1] {
+            assert_eq!(session(outdated)?.commit(ports).await?, CommitOutcome::Changed);
+        }
+    }
+    let session =
+        |to: &Key| PreparedSession::with_records(ports, 0, vec![read(&key, 2)], vec![write(to, json!(3))]);
+    assert_eq!(session(&other)?.commit(ports).await?, CommitOutcome::Stored, "it is still absent");
+    assert_eq!(session(&key)?.commit(ports).await?, CommitOutcome::Stored);
+    assert_eq!(session(&other)?.commit(ports).await?, CommitOutcome::Changed);
+    assert_eq!(ports.records.record(&key).await?, Some(Record { revision: 3, body: json!(3) }));
+    Ok(())
+}
+
+/// The expiry of a record is replaced by each write.
+pub async fn expiry_is_stored_to_the_second(ports: &Ports<'_>) -> CheckResult {
+    let second = ports.host.now().checked_add(SignedDuration::from_hours(1))?.round(Unit::Second)?;
+    let within = second.checked_sub(SignedDuration::from_millis(1))?;
+    let key = fresh(ports);
+    let until = |body, at| write(&key, json!(body)).until(at);
+    let session = PreparedSession::with_records(ports, 0, Vec::new(), vec![until(1, within)])?;
+    assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
+    for (revision, next) in [(1, until(2, second)), (2, write(&key, json!(3)))] {
+        let stored = ports.records.stored_record(&key).await?.ok_or("it was not stored")?;
+        assert_eq!((stored.revision, stored.expires_at), (revision, Some(second)));
+        assert!(stored.clone().at(within).is_some() && stored.at(second).is_none());
+        ports.write_records.write_record(&next).await?;
+    }
+    let stored = StoredRecord { revision: 3, body: Some(json!(3)), expires_at: None };
+    assert_eq!(ports.records.stored_record(&key).await?, Some(stored));
+    Ok(())
+}
+
+/// Earlier writes are repeated after the removal, and change nothing. A later write creates the record again.
+pub async fn removed_record_of_instance_never_comes_back(ports: &Ports<'_>) -> CheckResult {
+    let key = fresh(ports);
+    let now = ports.host.now();
+    let steps =
+        [(3, false, Some(3)), (5, true, None), (4, false, None), (5, true, None), (6, false, Some(6))];
+    for (revision, is_removal, found) in steps {
+        let removed_at = is_removal.then_some(now);
+        let record = OwnedRecord { key: key.clone(), revision, body: json!(revision), removed_at };
+        ports.write_records.advance_record(&record).await?;
+        let body = ports.records.record(&key).await?.map(|record| record.body);
+        assert_eq!(body, found.map(|number: u64| json!(number)), "after {revision}");
+    }
+    assert_eq!(revision(ports, &key).await?, 6);
+    Ok(())
+}
+
 /// Effects are repeated, and are performed in another order than they were staged. A session that has read an earlier
 /// revision is refused.
 pub async fn record_of_instance_never_goes_back(ports: &Ports<'_>) -> CheckResult {
     let key = fresh(ports);
     let advance = async |revision| {
-        let record = OwnedRecord { key: key.clone(), revision, body: json!(revision) };
+        let record = OwnedRecord { key: key.clone(), revision, body: json!(revision), removed_at: None };
         ports.write_records.advance_record(&record).await
     };
     for (revision, stored) in [(3, 3), (3, 3), (2, 3), (7, 7), (1, 7), (8, 8)] {
@@ -79,7 +184,7 @@ fn read(key: &Key, revision: u64) -> RecordRead {
 }
 
 fn write(key: &Key, body: Value) -> Write {
-    Write { key: key.clone(), body }
+    Write::new(key.clone(), body)
 }
 
 impl PreparedSession {
@@ -105,7 +210,7 @@ async fn put(ports: &Ports<'_>, key: &Key, body: Value, entries: usize) -> Check
 }
 
 async fn revision(ports: &Ports<'_>, key: &Key) -> Result<u64, StoreError> {
-    Ok(ports.records.record(key).await?.map_or(0, |record| record.revision))
+    Ok(ports.records.stored_record(key).await?.map_or(0, |record| record.revision))
 }
 
 /// The result is neither an error nor an empty record.

@@ -10,7 +10,7 @@ use imports::{FileId, FileRef, ParseCommand, SearchEvent, SearchId, SearchImport
 use jiff::Timestamp;
 use messages::{Host, Message, MessageId, PartitionKey, StoreError, Token};
 use outbox::{
-    CommitOutcome, CommitSession, Entry, Key, ReadRecords, Record, SessionRecord, Settlement, Write,
+    CommitOutcome, CommitSession, Entry, Key, ReadRecords, SessionRecord, Settlement, StoredRecord, Write,
 };
 use saga::{Engine, LoadResult, Persist, PersistOutcome, ReadDocuments, Saga, Stores, WriteDocuments};
 use serde::Deserialize;
@@ -321,11 +321,11 @@ struct Believes {
 
 #[async_trait]
 impl ReadRecords for Believes {
-    async fn record(&self, key: &Key) -> Result<Option<Record>, StoreError> {
-        let found = self.inner.record(key).await?;
+    async fn stored_record(&self, key: &Key) -> Result<Option<StoredRecord>, StoreError> {
+        let found = self.inner.stored_record(key).await?;
         let meant = locked(&self.meant).get(key).cloned();
         Ok(found.map(|found| match meant {
-            Some(meant) => Record { body: meant.body, ..found },
+            Some(meant) => StoredRecord { body: meant.body, ..found },
             None => found,
         }))
     }
@@ -347,12 +347,12 @@ impl BelievesCommands {
 
 #[async_trait]
 impl ReadRecords for BelievesCommands {
-    async fn record(&self, key: &Key) -> Result<Option<Record>, StoreError> {
-        let found = self.inner.record(key).await?;
+    async fn stored_record(&self, key: &Key) -> Result<Option<StoredRecord>, StoreError> {
+        let found = self.inner.stored_record(key).await?;
         if key.kind != REPAIRS {
             return Ok(found);
         }
-        let (revision, stored) = found.map_or((0, None), |found| (found.revision, Some(found.body)));
+        let (revision, stored) = found.map_or((0, None), |found| (found.revision, found.body));
         let mut repairs = stored.and_then(|body| Repairs::deserialize(&body).ok()).unwrap_or_default();
         if self.access.has(UNRECORDED_DELETION) {
             repairs.deleted.extend(self.searches_with(|truth| truth.deleted));
@@ -362,6 +362,7 @@ impl ReadRecords for BelievesCommands {
             let by = by.map(|search_id| FileRef { search_id, file_id: FileId::from_uuid(Uuid::nil()) });
             repairs.files.extend(by.map(|by| RepairedFile { of: by, records: BTreeSet::new(), by }));
         }
-        Ok(serde_json::to_value(&repairs).ok().map(|body| Record { revision, body }))
+        let body = serde_json::to_value(&repairs).ok();
+        Ok(body.is_some().then_some(StoredRecord { revision, body, expires_at: None }))
     }
 }

@@ -19,7 +19,7 @@ use crate::world::World;
 struct OutboxAdditions {
     messages: Vec<Message>,
     views: Vec<(MessageId, View)>,
-    records: BTreeMap<Key, Value>,
+    records: BTreeMap<Key, Option<Value>>,
     /// The time of the decision, if an effect contains it.
     decided_at: Option<Timestamp>,
 }
@@ -127,11 +127,12 @@ impl World {
         added
     }
 
-    /// Checks an effect that a write removed from the outbox. Only timers and views may be removed before they were
-    /// performed.
+    /// Checks an effect that a write removed from the outbox. Only timers, views and records may be removed before they were
+    /// performed. The last state of each record is checked at the end.
     fn check_cancelled(&mut self, partition: PartitionKey, id: MessageId) {
         let Some(effect) = self.checks.effects.get_mut(&(partition, id)) else { return };
-        let may_be_taken_back = effect.kind.is_timer() || matches!(effect.kind, EffectKind::View);
+        let may_be_taken_back =
+            effect.kind.is_timer() || matches!(effect.kind, EffectKind::View | EffectKind::Record);
         effect.cancelled = may_be_taken_back;
         if !may_be_taken_back && effect.performed == 0 && !effect.undone {
             let detail = || format!("partition {partition} took effect {id} for sent, which was not");
@@ -154,7 +155,8 @@ impl World {
             }
             self.checks.records.insert((record.key.clone(), record.revision), (write.partition, entry.id));
             self.checks.kept.insert(record.key.clone(), record.clone());
-            added.records.insert(record.key, record.body);
+            let body = record.stored().body;
+            added.records.insert(record.key, body);
             return Some(EffectKind::Record);
         }
         let message = Message::decode(&entry.payload).ok()?;

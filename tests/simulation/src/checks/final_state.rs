@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use messages::{PartitionKey, Token};
+use outbox::View;
 use outbox::session::SessionStatus;
-use outbox::{OwnedRecord, View};
 
 use super::Checks;
 use crate::describe::describe;
@@ -95,10 +95,11 @@ impl World {
 
     /// Readers see the last version of each record of an instance.
     fn records_at_rest(&self) -> CheckResult {
-        for (key, OwnedRecord { revision, body, .. }) in &self.checks.kept {
-            let found = self.records.get(key);
-            if found.is_none_or(|found| (found.revision, &found.body) != (*revision, body)) {
-                let detail = format!("record {key} is {found:?}, and not {body} with revision {revision}");
+        for (key, record) in &self.checks.kept {
+            let (found, wanted) = (self.stored_record(key), record.stored());
+            let is_forgotten = found.is_none() && wanted.body.is_none();
+            if !is_forgotten && found != Some(&wanted) {
+                let detail = format!("record {key} is {found:?}, and not {wanted:?}");
                 return broken(Invariant::EffectsTakeEffectOnce, detail);
             }
         }

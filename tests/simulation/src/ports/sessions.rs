@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use messages::{SessionId, StoreError};
 use outbox::records::RecordRead;
 use outbox::session::SessionStatus;
-use outbox::{CommitOutcome, CommitSession, Record, SessionRecord, SettleSessions, Write};
+use outbox::{CommitOutcome, CommitSession, SessionRecord, SettleSessions};
 
 use crate::coverage::Call;
 use crate::describe::short;
@@ -62,8 +62,7 @@ impl World {
     }
 
     fn still_hold(&self, reads: &[RecordRead]) -> bool {
-        let revision = |read: &RecordRead| self.records.get(&read.key).map_or(0, |record| record.revision);
-        reads.iter().all(|read| revision(read) == read.revision)
+        reads.iter().all(|read| self.record_revision(&read.key) == read.revision)
     }
 
     fn store_session(&mut self, session: &SessionRecord) {
@@ -77,9 +76,8 @@ impl World {
         for view in &session.views {
             self.views.entry(view.partition).or_insert_with(|| view.clone());
         }
-        for Write { key, body } in &session.writes {
-            let revision = self.records.get(key).map_or(0, |record| record.revision) + 1;
-            self.records.insert(key.clone(), Record { revision, body: body.clone() });
+        for write in &session.writes {
+            self.write_record(write);
         }
         self.check_commit(session);
     }

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use messages::{PartitionKey, StoreError};
+use outbox::records::KEPT_AFTER_EXPIRY;
 use outbox::{
-    AgeFilter, Cursor, Key, OwnedRecord, Page, ReadRecords, ReadViews, Record, View, ViewPosition, Write,
-    WriteRecords, WriteViews,
+    AgeFilter, Cursor, Key, OwnedRecord, Page, ReadRecords, ReadViews, StoredRecord, View, ViewPosition,
+    Write, WriteRecords, WriteViews,
 };
 use uuid::Uuid;
 
@@ -14,6 +16,7 @@ use crate::coverage::Call;
 use crate::describe::short;
 use crate::options::Mutant;
 use crate::port::Port;
+use crate::time::timestamp;
 use crate::world::World;
 
 #[async_trait]
@@ -137,19 +140,16 @@ fn unordered() -> StoreError {
 
 #[async_trait]
 impl ReadRecords for Port {
-    async fn record(&self, key: &Key) -> Result<Option<Record>, StoreError> {
+    async fn stored_record(&self, key: &Key) -> Result<Option<StoredRecord>, StoreError> {
         let key = key.clone();
-        self.call(Call::RECORDS_READ, move |world| world.records.get(&key).cloned()).await
+        self.call(Call::RECORDS_READ, move |world| world.stored_record(&key).cloned()).await
     }
 }
 
 #[async_trait]
 impl WriteRecords for Port {
-    async fn write_record(&self, Write { key, body }: &Write) -> Result<(), StoreError> {
-        self.universe.with(|world| {
-            let revision = world.records.get(key).map_or(0, |record| record.revision) + 1;
-            world.records.insert(key.clone(), Record { revision, body: body.clone() });
-        });
+    async fn write_record(&self, write: &Write) -> Result<(), StoreError> {
+        self.universe.with(|world| world.write_record(write));
         Ok(())
     }
 
@@ -160,12 +160,35 @@ impl WriteRecords for Port {
 }
 
 impl World {
-    fn advance_record(&mut self, OwnedRecord { key, revision, body }: OwnedRecord) {
-        let found = self.records.get(&key).map_or(0, |record| record.revision);
+    /// Returns a record unless its store has deleted it, which it does some time after the record was removed.
+    pub(crate) fn stored_record(&self, key: &Key) -> Option<&StoredRecord> {
+        let now = timestamp(self.now);
+        let is_kept = |end: Timestamp| now.duration_since(end) < KEPT_AFTER_EXPIRY;
+        self.records.get(key).filter(|record| record.expires_at.is_none_or(is_kept))
+    }
+
+    /// Returns the revision of a record; 0 if there is none.
+    pub(crate) fn record_revision(&self, key: &Key) -> u64 {
+        self.stored_record(key).map_or(0, |record| record.revision)
+    }
+
+    pub(crate) fn write_record(&mut self, Write { key, body, expires_at }: &Write) {
+        let revision = self.record_revision(key) + 1;
+        let record = StoredRecord { revision, body: body.clone(), expires_at: *expires_at };
+        self.records.insert(key.clone(), record);
+    }
+
+    fn advance_record(&mut self, record: OwnedRecord) {
+        let (found, next) = (self.record_revision(&record.key), record.stored());
+        let (key, revision) = (record.key, next.revision);
         self.note(|| format!("records.advance  {key} from {found} to {revision}"));
         self.check_record(&key, revision);
+        if next.body.is_none() && self.has(Mutant::RemovalForgetsRevision) {
+            self.records.remove(&key);
+            return;
+        }
         if found < revision || self.has(Mutant::RecordGoesBack) {
-            self.records.insert(key, Record { revision, body });
+            self.records.insert(key, next);
         }
     }
 }

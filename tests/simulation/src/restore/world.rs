@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dedup::ledger::Item;
 use jiff::Timestamp;
 use messages::{MessageId, PartitionKey, SessionId};
-use outbox::{Key, Record, View};
+use outbox::{Key, StoredRecord, View};
 use saga::SAGA;
 
 use super::{BOTH, DATABASE, LEDGER, RestoredStores, Shift, Task};
@@ -43,7 +43,7 @@ struct Backup {
     unreadable: BTreeSet<MessageId>,
     views: BTreeMap<PartitionKey, View>,
     failures: FailureTables,
-    records: BTreeMap<Key, Record>,
+    records: BTreeMap<Key, StoredRecord>,
     processed: BTreeMap<String, Timestamp>,
     outside: Box<dyn Any + Send>,
     checks: RestorableChecks,

@@ -111,11 +111,20 @@ impl<S: Saga> Draft<'_, S> {
         Ok(())
     }
 
-    /// Adds a record. All writes of one attempt have the same revision, so only the last one of a record may stay.
-    fn write(&mut self, id: MessageId, key: Key, body: Value) -> Result<(), PlanError> {
+    /// Adds the write of a record, or the removal of the record if there is no body. All writes of one attempt have the same revision, so only the
+    /// last one of a record may stay. A removal cancels earlier writes, because a store forgets it after some days, and an
+    /// operator may requeue an exhausted write later.
+    fn write(&mut self, id: MessageId, key: Key, body: Option<Value>) -> Result<(), PlanError> {
         let earlier = self.records.insert(key.clone(), id);
         self.add.retain(|entry| Some(entry.id) != earlier);
-        let record = OwnedRecord { key, revision: self.next_version(), body };
+        let removed_at = body.is_none().then_some(self.input.now);
+        if removed_at.is_some() {
+            let outbox = self.input.document.map_or(&[][..], |document| &document.outbox);
+            let writes = outbox.iter().filter(|entry| entry.record_key().as_ref() == Some(&key));
+            self.cancel.extend(writes.map(|entry| entry.id));
+        }
+        let body = body.unwrap_or_default();
+        let record = OwnedRecord { key, revision: self.next_version(), body, removed_at };
         self.add.push(Entry::record(id, &record, self.input.now)?);
         Ok(())
     }
@@ -321,10 +330,29 @@ mod tests {
             let group = if document.is_some() { &group[1..] } else { &group[..] };
             let persist = decide(&Toy, &toy::input(document), group).unwrap().persist.unwrap();
             let record = persist.add.iter().find(|entry| entry.kind == Kind::Record).unwrap();
-            let OwnedRecord { key, revision: found, body } = serde_json::from_str(&record.payload).unwrap();
+            let OwnedRecord { key, revision: found, body, removed_at } =
+                serde_json::from_str(&record.payload).unwrap();
+            assert_eq!(removed_at, None);
             assert_eq!((key, found), (Key::new("toy", "due"), revision));
             assert_eq!(body, "1970-01-01T01:00:00Z");
         }
+    }
+
+    /// Its store forgets a removal after some days, and an operator may requeue an exhausted write later.
+    #[test]
+    fn removal_cancels_earlier_writes_of_record() {
+        let stored =
+            toy::stored(&[toy::incoming(1, Event::Opened {}), toy::incoming(2, Event::Prolonged {})]);
+        let earlier: Vec<_> = stored.outbox.iter().filter(|entry| entry.kind == Kind::Record).collect();
+        let [earlier] = earlier.as_slice() else { panic!("{earlier:?}") };
+        let persist = decide(&Toy, &toy::input(Some(&stored)), &[toy::incoming(3, Event::Closed {})]);
+        let persist = persist.unwrap().persist.unwrap();
+        assert!(persist.cancel.contains(&earlier.id), "{:?}", persist.cancel);
+        let added: Vec<_> = persist.add.iter().filter(|entry| entry.kind == Kind::Record).collect();
+        let [removal] = added.as_slice() else { panic!("{added:?}") };
+        let removal: OwnedRecord = serde_json::from_str(&removal.payload).unwrap();
+        assert_eq!((removal.key.clone(), removal.revision), (Key::new("toy", "due"), 2));
+        assert!(removal.removed_at.is_some() && removal.stored().body.is_none());
     }
 
     #[test]

@@ -112,9 +112,11 @@ impl Saga for Toy {
                 .schedule("patience", due_at, &Event::Closed {})
                 .write(Key::new("toy", "due"), &due_at)
                 .into(),
-            (State::Open, Event::Closed {}) => {
-                Decision::to(State::Closed(now), "closed").cancel("patience").show().into()
-            }
+            (State::Open, Event::Closed {}) => Decision::to(State::Closed(now), "closed")
+                .cancel("patience")
+                .show()
+                .remove(Key::new("toy", "due"))
+                .into(),
             (_, Event::Broken {}) => Decision::reject("broken"),
             (_, Event::Early {}) => Decision::postpone("early"),
             _ => Decision::ignore("nothing to do"),

@@ -22,7 +22,7 @@ fn id(n: u128) -> Uuid {
 fn session(depot: &Depot, n: u128) -> SessionRecord {
     let now = sample::now(&*depot.host);
     let entry = sample::entry(&*depot.host, PartitionKey::from_uuid(id(n)), now).unwrap();
-    let write = Write { key: Key::new("booking", n.to_string()), body: true.into() };
+    let write = Write::new(Key::new("booking", n.to_string()), true);
     SessionRecord {
         id: SessionId::from_uuid(id(n)),
         entries: vec![entry],

@@ -3,7 +3,7 @@
 use dedup::{GrantTokens, ProcessedMessages};
 use embedded::{MAX_DECISIONS, PurgeReport};
 use messages::{DecisionSink, SessionId};
-use outbox::{Entry, SettleSessions};
+use outbox::{Entry, Key, ReadRecords, SettleSessions, Write, WriteRecords};
 use saga::{KeepHistory, Persist, PersistOutcome, ReadDocuments, WriteDocuments};
 use testing::sample;
 
@@ -19,10 +19,17 @@ async fn purge_deletes_only_expired_data() -> TestResult {
     store.grant(partition, &[], now).await?;
     store.remember("parse:1", sample::later(now, 60)).await?;
     store.abandon(SessionId::from_uuid(uuid::Uuid::from_u128(1)), now).await?;
+    let key = |id: &str| Key::new("sample", id);
+    let (kept, expired) = (Write::new(key("kept"), 1), Write::new(key("expired"), 2).until(now));
+    for write in [&kept, &expired, &Write::removal(key("removed"), now)] {
+        store.write_record(write).await?;
+    }
     assert_eq!(store.purge(now).await?, PurgeReport::default());
     let day = 24 * 3600;
-    let week = PurgeReport { sagas: 1, sessions: 1, processed: 1, ..PurgeReport::default() };
-    assert_eq!(store.purge(sample::later(now, 7 * day)).await?, week);
+    let week = PurgeReport { sagas: 1, sessions: 1, processed: 1, records: 2, ..PurgeReport::default() };
+    assert_eq!(store.purge(sample::later(now, 7 * day + 1)).await?, week);
+    assert!(store.record(&kept.key).await?.is_some());
+    assert_eq!(store.stored_record(&expired.key).await?, None);
     let month = PurgeReport { partitions: 1, ..PurgeReport::default() };
     assert_eq!(store.purge(sample::later(now, 30 * day)).await?, month);
     Ok(())

@@ -111,7 +111,7 @@ async fn changed_index_is_reported_before_rebuild() -> TestResult {
         Ok(mongo.ensure_indexes(flag).await?.indexes.into_iter().map(|index| index.outcome).collect())
     };
     let built = outcomes(&scratch.mongo, OnDifference::Report).await?;
-    assert!(built.len() == 35 && built.iter().all(|outcome| *outcome == Outcome::Created), "{built:?}");
+    assert!(built.len() == 36 && built.iter().all(|outcome| *outcome == Outcome::Created), "{built:?}");
     scratch.commands();
     let again = outcomes(&scratch.mongo, OnDifference::Report).await?;
     assert!(again.iter().all(|outcome| *outcome == Outcome::Present), "{again:?}");

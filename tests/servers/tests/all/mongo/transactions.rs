@@ -44,7 +44,7 @@ impl PreparedSession {
     fn reading(mut self, key: &Key, revision: u64, writes: &Key) -> Self {
         self.record.reads.push(RecordRead { key: key.clone(), revision });
         let body = json!(self.record.id.to_string());
-        self.record.writes.push(Write { key: writes.clone(), body });
+        self.record.writes.push(Write::new(writes.clone(), body));
         self
     }
 
@@ -144,7 +144,7 @@ fn fresh() -> Key {
 async fn put(scratch: &Scratch, key: &Key, times: usize) -> TestResult {
     for _ in 0..times {
         let mut session = PreparedSession::new();
-        session.record.writes.push(Write { key: key.clone(), body: json!("put") });
+        session.record.writes.push(Write::new(key.clone(), json!("put")));
         assert_eq!(scratch.mongo.commit(&session.record).await?, CommitOutcome::Stored);
     }
     Ok(())

@@ -123,7 +123,7 @@ async fn count_in_record(store: &dynamo::Dynamo, key: &Key) -> Result<(), StoreE
             entries: Vec::new(),
             views: Vec::new(),
             reads: vec![RecordRead { key: key.clone(), revision }],
-            writes: vec![Write { key: key.clone(), body: json!(count + 1) }],
+            writes: vec![Write::new(key.clone(), json!(count + 1))],
             committed_at: SystemHost.now(),
         };
         loop {
@@ -149,10 +149,7 @@ async fn limits_are_checked_before_the_call() {
         writes,
         committed_at: SystemHost.now(),
     };
-    let write = |n: usize, body: usize| Write {
-        key: Key::new("sample", n.to_string()),
-        body: json!("x".repeat(body)),
-    };
+    let write = |n: usize, body: usize| Write::new(Key::new("sample", n.to_string()), "x".repeat(body));
     for (writes, limit) in [
         ((0..100).map(|n| write(n, 1)).collect(), "101 items"),
         (vec![write(0, 410_000)], "409600 bytes for an item"),
