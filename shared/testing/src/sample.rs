@@ -161,6 +161,7 @@ pub fn with_state(host: &dyn Host, state: Value) -> Content {
     Content {
         state: state.into(),
         state_version: 1,
+        queue: None,
         ended_at: None,
         processed: Vec::new(),
         expected: Vec::new(),

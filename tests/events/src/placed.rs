@@ -149,6 +149,7 @@ where
         let content = Content {
             state: State::Parsing(import),
             state_version: SearchImport::STATE_VERSION,
+            queue: None,
             ended_at: None,
             processed: Vec::new(),
             expected,

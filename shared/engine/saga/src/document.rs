@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use async_trait::async_trait;
 use dedup::ledger::OPEN_END;
 use jiff::Timestamp;
-use messages::{AttemptId, Json, MessageId, PartitionKey, StoreError, Token};
+use messages::{AttemptId, Json, MessageId, PartitionKey, Payload, StoreError, Token};
 use outbox::{Entry, Settlement};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -37,6 +37,9 @@ pub struct Content<S = Json> {
     /// The version of the state's format.
     #[serde(default = "first", skip_serializing_if = "is_first")]
     pub state_version: u32,
+    /// The name of the queue of the saga to which the instance belongs; `None` in documents of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
     /// The time at which the partition ended; `None` if it has not, and in documents of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
@@ -180,6 +183,7 @@ impl<S> Content<S> {
         let Self {
             state: _,
             state_version,
+            queue,
             ended_at,
             processed,
             expected,
@@ -193,6 +197,7 @@ impl<S> Content<S> {
         Content {
             state,
             state_version,
+            queue,
             ended_at,
             processed,
             expected,
@@ -210,10 +215,17 @@ impl Document {
     /// Deserializes the state.
     ///
     /// # Errors
-    /// Returns an error if the state was written by a newer version, or is not a state of this saga.
+    /// Returns an error if the instance belongs to another saga, the state was written by a newer version, or the state
+    /// is not one of this saga.
     pub fn open<S: Saga>(self, saga: &S) -> Result<Document<S::State>, StoreError> {
         let Self { partition, version, content, outbox } = self;
         let doing = || format!("reading the state of partition {partition}");
+        // Without this check, two sagas whose states have the same form would change each other's instances.
+        if let Some(other) = content.queue.as_ref().filter(|owner| *owner != S::Event::QUEUE.name()) {
+            let why =
+                format!("the instance belongs to the saga of queue {other}, not of {}", S::Event::QUEUE);
+            return Err(StoreError::unusable(doing(), why));
+        }
         let found = content.state_version;
         if found > S::STATE_VERSION {
             let why = format!("it has version {found}, and this program supports up to {}", S::STATE_VERSION);
@@ -292,4 +304,30 @@ pub trait WriteDocuments: Send + Sync {
     /// # Errors
     /// Returns an error if the store is unavailable. The entries then stay and are performed again.
     async fn settle(&self, settlements: &[(PartitionKey, Vec<Settlement>)]) -> Result<(), StoreError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::toy::{self, Event, Toy};
+
+    #[test]
+    fn instance_of_another_saga_is_not_opened() {
+        let own = toy::stored(&[toy::incoming(1, Event::Opened {})]);
+        let state = Json::of(&own.content.state).unwrap();
+        let Document { partition, version, content, outbox } = own;
+        let stored = Document { partition, version, content: content.with_state(state), outbox };
+        assert!(stored.clone().open(&Toy).is_ok());
+        let renamed = |queue: Option<&str>| {
+            let content = Content { queue: queue.map(str::to_owned), ..stored.content.clone() };
+            Document { content, ..stored.clone() }.open(&Toy)
+        };
+        assert!(renamed(None).is_ok(), "an earlier version wrote it");
+        let error = renamed(Some("other")).unwrap_err();
+        assert!(
+            !error.is_retryable() && error.chain().contains("the saga of queue other"),
+            "{}",
+            error.chain()
+        );
+    }
 }

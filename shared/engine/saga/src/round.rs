@@ -648,6 +648,7 @@ mod tests {
         Content {
             state: Json::default(),
             state_version: 1,
+            queue: None,
             ended_at: None::<Timestamp>,
             processed: Vec::new(),
             expected: Vec::new(),

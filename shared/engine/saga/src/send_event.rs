@@ -12,6 +12,7 @@ use outbox::{Key, StageError};
 use serde_json::{Value, json};
 
 use crate::control::OPERATOR;
+use crate::document::{Content, Document};
 use crate::engine::Engine;
 use crate::failures::AuditEntry;
 use crate::system::{MissingSetting, System};
@@ -73,6 +74,9 @@ pub enum SendEventError {
     /// The instance has no document: it has not begun, or ended and was removed.
     #[error("there is no instance {0}")]
     UnknownInstance(PartitionKey),
+    /// The instance belongs to the saga of this queue, which has no such event.
+    #[error("instance {0} belongs to the saga of queue {1}, which does not handle this event")]
+    OtherSaga(PartitionKey, String),
     /// The instance has ended, so it would ignore the event.
     #[error("instance {0} has ended")]
     Ended(PartitionKey),
@@ -171,6 +175,9 @@ impl Engine {
             };
         }
         match stores.read_documents.load_latest(partition, now).await? {
+            Some(Document { content: Content { queue: Some(owner), .. }, .. }) if owner != queue.name() => {
+                return Err(SendEventError::OtherSaga(partition, owner));
+            }
             Some(document) if document.content.ended_at.is_some() => {
                 return Err(SendEventError::Ended(partition));
             }

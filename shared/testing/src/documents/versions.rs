@@ -56,6 +56,7 @@ pub async fn content_of_any_form_round_trips(ports: &Ports<'_>) -> CheckResult {
     };
     let full = Content {
         state_version: 3,
+        queue: Some("sample-saga".to_owned()),
         processed: vec![
             ProcessedMessage { id: id(), token: Some(granted) },
             ProcessedMessage { id: id(), token: None },

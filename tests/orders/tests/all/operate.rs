@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use messages::{Disposition, PartitionKey, Queue, Verdict};
+use messages::{Disposition, Host, PartitionKey, Queue, Verdict};
 use operate::{Health, instance::instance};
 use orders::shop::partition;
 use orders::{SYSTEM, Step, TIME_TO_PAY, WAREHOUSE};
-use saga::{Control, ControlError, ControlOutcome, EventDelivery, OperatorEvent, SAGA, SendEventError};
+use saga::{
+    Content, Control, ControlError, ControlOutcome, EventDelivery, OperatorEvent, Persist, ReadDocuments,
+    SAGA, SendEventError, WriteDocuments,
+};
 use serde_json::json;
 
 use crate::world::{TestResult, World};
@@ -158,6 +161,22 @@ async fn unsuitable_events_are_refused() -> TestResult {
     control(&world, Control::Terminate).await?;
     let ended = world.engine.send_event(&SYSTEM, &paid("2", order), "ann").await;
     assert!(matches!(ended, Err(SendEventError::Ended(_))));
+    Ok(())
+}
+
+/// The states of two sagas may have the same form.
+#[tokio::test]
+async fn event_for_instance_of_another_saga_is_refused() -> TestResult {
+    let world = placed().await;
+    let (order, now) = (partition("4711"), world.host.now());
+    let stored = world.store.load_latest(order, now).await?.ok_or("it is stored")?;
+    assert_eq!(stored.content.queue.as_deref(), Some("saga"));
+    let content = Content { queue: Some("other-saga".to_owned()), ..stored.content };
+    let (add, cancel) = (Vec::new(), Vec::new());
+    let write = Persist { partition: order, loaded: Some(stored.version), content, add, cancel };
+    world.store.persist(&[write], now).await?;
+    let refused = world.engine.send_event(&SYSTEM, &paid("1", order), "ann").await;
+    assert!(matches!(refused, Err(SendEventError::OtherSaga(_, owner)) if owner == "other-saga"));
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::Timestamp;
-use messages::{Message, MessageId, PartitionKey, Token, Verdict};
+use messages::{Message, MessageId, PartitionKey, Payload, Token, Verdict};
 use outbox::{Entry, Key, Kind, Settlement};
 
 use super::{IncomingEvent, MessageDecision, Plan, PlanError, PlanInput};
@@ -254,6 +254,7 @@ impl<'a, S: Saga> Draft<'a, S> {
             content: Content {
                 state: self.state,
                 state_version: S::STATE_VERSION,
+                queue: Some(S::Event::QUEUE.name().to_owned()),
                 ended_at,
                 processed: self.processed,
                 expected: self.expected,

@@ -150,7 +150,9 @@ impl From<SendEventError> for Problem {
     fn from(refused: SendEventError) -> Self {
         let status = match &refused {
             SendEventError::UnknownInstance(_) => StatusCode::NOT_FOUND,
-            SendEventError::Ended(_) | SendEventError::KeyInUse(_) => StatusCode::CONFLICT,
+            SendEventError::OtherSaga(..) | SendEventError::Ended(_) | SendEventError::KeyInUse(_) => {
+                StatusCode::CONFLICT
+            }
             SendEventError::UnknownEvent { .. }
             | SendEventError::SeveralSagas { .. }
             | SendEventError::Unreadable(_)
