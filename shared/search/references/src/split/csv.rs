@@ -170,6 +170,9 @@ impl Csv {
                 self.set_header(unmarked(row).to_vec());
                 return Step::Header { row: 0..stop, consumed: next };
             }
+            HeaderState::Found(_) if is_separator_line(unmarked(row)) => {
+                return Step::Pass { consumed: next };
+            }
             HeaderState::Found(_) | HeaderState::None => {}
         }
         if fault.is_none() && self.header_delimiters + 1 >= MIN_COLUMNS && self.is_remark(row, delimiters) {

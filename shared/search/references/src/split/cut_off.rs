@@ -64,11 +64,12 @@ impl CutOff {
             let stop = memchr::memchr2(b'\n', b'\r', &text[at..]).map_or(text.len(), |stop| at + stop);
             let next = (stop + 1).min(text.len());
             let line = &text[at..stop];
-            if line.len() <= MAX_LINE {
-                let found = starts::find(line, at > 0 || may_begin, &text[next..], self.format);
-                if let Some(start) = found.filter(|start| self.begins_file(*start, &line[start.at..])) {
-                    return Some(Start { at: at + start.at, ..start }).filter(|start| start.at < length);
-                }
+            let found = match line.get(..=MAX_LINE) {
+                None => starts::find(line, at > 0 || may_begin, &text[next..], self.format),
+                Some(front) => starts::find_in_long(front, at > 0 || may_begin, self.format),
+            };
+            if let Some(start) = found.filter(|start| self.begins_file(*start, &line[start.at..])) {
+                return Some(Start { at: at + start.at, ..start }).filter(|start| start.at < length);
             }
             at = next;
         }

@@ -208,6 +208,29 @@ pub(crate) fn is_first_line(line: &[u8]) -> bool {
     }
 }
 
+/// Returns the end of the entry with which a line begins, if it has a key and a field, and is closed on this line.
+pub(crate) fn closed_end(line: &[u8]) -> Option<usize> {
+    let AtSign::Entry { kind: EntryType::Reference, brace } = sign(line) else { return None };
+    let inner = &line[brace + 1..];
+    let comma = key_length(inner)?;
+    continues(&inner[comma..], true).filter(|has_field| *has_field)?;
+    spend(line.len());
+    let (mut depth, mut is_escaped) = (0_usize, false);
+    for (at, byte) in line.iter().enumerate().skip(brace) {
+        match byte {
+            _ if is_escaped => {}
+            b'{' => depth += 1,
+            b'(' if at == brace => depth += 1,
+            b'}' if depth <= 1 && line[brace] == b'{' => return Some(at + 1),
+            b')' if depth == 1 && line[brace] == b'(' => return Some(at + 1),
+            b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        is_escaped = *byte == b'\\' && !is_escaped;
+    }
+    None
+}
+
 /// Returns `true` if only blanks are between the beginning of the line and `at`.
 fn begins_line(tail: &[u8], at: usize) -> bool {
     let before = tail[..at].iter().rev().take(MAX_INDENT).find(|byte| !matches!(byte, b' ' | b'\t'));

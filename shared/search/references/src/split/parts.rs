@@ -160,10 +160,10 @@ impl Parts {
             self.unread = Some(Page::Behind);
         }
         let mut found = starts::find(line, !self.rest, &tail[next..], self.format);
-        // The first line of a web page may end with the first line of the file inside the page.
-        if self.unread == Some(Page::Inside)
-            && found.is_some_and(|start| start.at == 0 && !self.may_begin(start, line))
-        {
+        // A record on one line, or the first line of a web page, may end with the first line of the next file.
+        let is_header =
+            |start: Start| matches!(start.kind, PartKind::Read(Format::Csv { .. } | Format::FieldRows));
+        if found.is_some_and(|start| start.at == 0 && !is_header(start) && !self.may_begin(start, line)) {
             found = starts::find(line, false, &tail[next..], self.format);
         }
         let found = found.filter(|start| self.may_begin(*start, line));
@@ -174,7 +174,8 @@ impl Parts {
         }
     }
 
-    /// Inspects the beginning of a line that is too long otherwise: all records of a web page may be on one line.
+    /// Inspects the beginning of a line that is too long otherwise: all records of a web page or of a document may be on
+    /// one line.
     fn look_in_long(&self, tail: &[u8]) -> Option<Start> {
         let line = &tail[self.line..self.line + MAX_LINE];
         let start = match self.unread {
@@ -183,7 +184,15 @@ impl Parts {
                 starts::in_page(line)
             }
             Some(Page::Behind) => None,
-            None => starts::page_line(line).filter(|_| !self.rest && self.format != Format::Ris),
+            None => {
+                spend(MAX_LINE);
+                let page = starts::page_line(line).filter(|_| !self.rest && self.format != Format::Ris);
+                let found = |whole| {
+                    let start = starts::find_in_long(line, whole, self.format);
+                    start.filter(|start| self.may_begin(*start, line))
+                };
+                page.or_else(|| found(!self.rest)).or_else(|| found(false))
+            }
         }?;
         Some(Start { at: self.line + start.at, ..start })
     }

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     Delimiter, Format, detect,
+    read::field::Field,
     table::header::{self, known_columns},
 };
 
@@ -37,8 +38,6 @@ static TITLE: Needle = needle(|| memmem::Finder::new(b"itle"));
 static CAPITAL_TITLE: Needle = needle(|| memmem::Finder::new(b"ITLE"));
 /// The beginning of field rows.
 static FIELD_ROWS: Needle = needle(|| memmem::Finder::new(b"\"TITLE\","));
-/// The beginning of a JSON object.
-static OBJECT: Needle = needle(|| memmem::Finder::new(b"{\""));
 
 type Needle = LazyLock<memmem::Finder<'static>>;
 
@@ -68,7 +67,7 @@ pub(super) fn find(line: &[u8], whole: bool, after: &[u8], current: Format) -> O
     if let Some(kind) = start {
         // The first name of a header may be joined to the last value of a file.
         if let PartKind::Read(Format::Csv { .. }) = kind
-            && let Some((at, delimiter)) = joined_header(line)
+            && let Some((at, delimiter)) = joined_header(line, true)
         {
             let kind = PartKind::Read(Format::Csv { delimiter });
             return Some(Start { at: before_mark(line, at), kind });
@@ -85,12 +84,38 @@ pub(super) fn find(line: &[u8], whole: bool, after: &[u8], current: Format) -> O
         Format::Ris if !may_be_end(line) => None,
         Format::Ris => ris::tag(line).filter(|(name, _)| name == b"ER").and_then(|(_, value)| behind(value)),
         Format::BibTex => {
-            memchr::memchr_iter(b'}', line).take(MAX_BRACKETS).find_map(|brace| behind(brace + 1))
+            let may_follow = |end: &usize| may_begin(unmarked(line[*end..].trim_ascii_start()));
+            let ends = memchr::memchr2_iter(b'}', b')', line).map(|brace| brace + 1);
+            ends.filter(may_follow).take(MAX_BRACKETS).find_map(behind)
         }
         Format::WebOfScience if line.starts_with(b"EF") || line.starts_with(b"ER") => behind(2),
         _ => None,
     };
     next.or_else(|| joined(line, after, current))
+}
+
+/// Finds the beginning of a file in the front of a line that is too long for [`find`]: a whole document, or a whole
+/// file of BibTeX, may be on one line.
+pub(super) fn find_in_long(front: &[u8], whole: bool, current: Format) -> Option<Start> {
+    let is_long = |kind: PartKind| match kind {
+        PartKind::Read(format) => matches!(
+            format,
+            Format::BibTex
+                | Format::CslJson
+                | Format::Json
+                | Format::EndNoteXml
+                | Format::PubMedXml
+                | Format::EuropePmcXml
+                | Format::IctrpXml
+                | Format::IsrctnXml
+                | Format::EbscoXml
+                | Format::ModsXml
+                | Format::ZoteroRdf
+                | Format::JatsXml
+        ),
+        PartKind::Unread(_) => true,
+    };
+    find(front, whole, &[], current).filter(|start| is_long(start.kind))
 }
 
 /// Returns `false` for a line that has no tag `ER`. Nearly every line is rejected by its first byte.
@@ -109,6 +134,7 @@ fn at_start(line: &[u8], after: &[u8]) -> Option<PartKind> {
         b'<' if numbered::is_ovid(line) => Some(nbib::ovid_format(next_line(after).unwrap_or_default())),
         b'<' => return markup(line, after),
         b'[' | b'{' => is_json(line, after).then_some(Format::Json),
+        b'@' => is_bibtex(line).then_some(Format::BibTex),
         _ if line.len() <= MAX_FIRST => tagged(line, after).or_else(|| table(line, after)),
         _ if is_ris(line) => Some(Format::Ris),
         _ => table(line, after),
@@ -384,21 +410,26 @@ fn table(line: &[u8], after: &[u8]) -> Option<Format> {
 
 /// Finds the first position after other text on the same line at which a file begins.
 fn joined(line: &[u8], after: &[u8], current: Format) -> Option<Start> {
-    // A line that is followed by one of the same format can only end in the first line of that format.
-    if is_tagged(after, current) && joined_line(line, after, Some(current)).is_none() {
+    // A line that is followed by one of the same record can only end in the first line of that format.
+    if is_tagged(after, current)
+        && joined_line(line, after, Some(current)).is_none()
+        && !is_followed_by_record(after)
+    {
         return None;
     }
+    let is_open = matches!(line.trim_ascii_end().last(), Some(b'[' | b'{'));
     // Only BibTeX and documents have a second line with the indentation of a continued value.
-    if is_continued(after, current) && memchr::memchr3(b'@', b'<', b'{', line).is_none() {
+    if is_continued(after, current) && !is_open && memchr::memchr3(b'@', b'<', b'{', line).is_none() {
         return None;
     }
     let end = &line[line.len().saturating_sub(MAX_JOINED)..];
-    let (may_end, may_hold) = (holds(end, is_in_last_line), holds(line, is_in_document));
-    if !may_end && !may_hold {
+    let is_open = is_open || joined_preface(line, after).is_some();
+    if !is_open && !holds(end, is_in_last_line) && !holds(line, is_in_document) {
         return None;
     }
     let formats = [
         joined_line(line, after, None),
+        joined_entry(line, after, current).map(|at| (at, Format::BibTex)),
         joined_citation(line, after, current).map(|at| (at, Format::PubMedText)),
         joined_trial(line, after).map(|at| (at, Format::EuCtrText)),
         FIELD_ROWS
@@ -407,10 +438,20 @@ fn joined(line: &[u8], after: &[u8], current: Format) -> Option<Start> {
             .map(|at| (at, Format::FieldRows)),
         joined_json(line, after, current),
         joined_table(line, after, current),
+        joined_preface(line, after),
     ];
     let formats = formats.into_iter().flatten().map(|(at, format)| (at, PartKind::Read(format)));
     let (at, kind) = formats.chain(joined_document(line, after)).min_by_key(|(at, _)| *at)?;
     Some(Start { at: before_mark(line, at), kind })
+}
+
+/// Returns `true` if the line before this text is the last one of its record: the text is blank, or its first line
+/// begins a record of any format.
+fn is_followed_by_record(after: &[u8]) -> bool {
+    let next = after.trim_ascii_start();
+    let stop = memchr::memchr2(b'\n', b'\r', next).unwrap_or(next.len());
+    let line = unmarked(&next[..stop]);
+    next.is_empty() || matches!(line.first(), Some(b'@' | b'%')) || at_start(line, &next[stop..]).is_some()
 }
 
 /// The number of bytes that are compared at once.
@@ -442,10 +483,13 @@ fn holds(line: &[u8], is_pair: impl Fn(u8, u8) -> bool) -> bool {
     found.into_iter().fold(false, |any, found| any | found)
 }
 
-/// Returns `true` for a pair that the beginnings in [`joined_document`], [`joined_table`] and [`FIELD_ROWS`] contain.
+/// Returns `true` for a pair that the beginnings in [`joined_document`], [`joined_json`], [`joined_entry`],
+/// [`joined_table`] and [`FIELD_ROWS`] contain.
 fn is_in_document(first: u8, second: u8) -> bool {
     (first == b'<')
-        | ((first == b'{') & (second == b'"'))
+        | (first == b'@')
+        | ((first == b'{') & ((second == b'"') | (second == b' ')))
+        | ((first == b'[') & ((second == b'{') | (second == b' ')))
         | ((first == b'\t') & (second == b'A'))
         | ((first | 0x20 == b't') & (second | 0x20 == b'l'))
 }
@@ -453,15 +497,18 @@ fn is_in_document(first: u8, second: u8) -> bool {
 /// Returns `true` for a pair that the beginnings in [`joined_line`] and [`joined_citation`] contain.
 fn is_in_last_line(first: u8, second: u8) -> bool {
     let is_numbered = (first == b'1') & ((second == b'.') | (second == b':') | (second == b' '));
-    // `TY  - `, `RT `, `PT `, `FN `, `OWN - ` and `%0 `.
-    let is_tag = (second == b' ') & ((first == b'Y') | (first == b'T') | (first == b'N') | (first == b'0'));
-    // `PMID-`, `#1`, `Type:`, `{R` and the first byte of a Chinese letter of CNKI.
-    let is_word = ((first == b'D') & (second == b'-'))
+    // `RT `, `PT `, `FN `, `OWN - ` and `%0 `.
+    let is_tag = (second == b' ') & ((first == b'T') | (first == b'N') | (first == b'0'));
+    // `TY`, `PMC -`, `VN  -`, `PMID-`, `#1`, `Type:`, `{R` and the first byte of a Chinese letter of CNKI.
+    let is_word = ((first == b'T') & (second == b'Y'))
+        | ((first == b'M') & (second == b'C'))
+        | ((first == b'V') & (second == b'N'))
+        | ((first == b'D') & (second == b'-'))
         | ((first == b'#') & (second == b'1'))
         | ((first == b'e') & (second == b':'))
         | ((first == b'{') & (second == b'R'));
     let is_chinese = (first == 0xE6) | ((first == 0xE3) & (second == 0x80));
-    is_numbered | is_tag | is_word | is_chinese | (first == b'@') | (first == b'<')
+    is_numbered | is_tag | is_word | is_chinese | (first == b'<')
 }
 
 /// Finds the first line of a file of tagged lines, of one format or of any.
@@ -471,21 +518,51 @@ fn joined_line(line: &[u8], after: &[u8], wanted: Option<Format>) -> Option<(usi
         None => &NEEDLES[..],
         Some(Format::Ris) => &NEEDLES[0..1],
         // The second line of RIS is like a line of nbib.
-        Some(Format::Nbib) => &NEEDLES[0..3],
-        Some(Format::Refer) => &NEEDLES[5..6],
-        Some(Format::WebOfScience) => &NEEDLES[7..9],
-        Some(Format::BibTex) => &NEEDLES[9..10],
+        Some(Format::Nbib) => &NEEDLES[0..5],
+        Some(Format::Refer) => &NEEDLES[7..8],
+        Some(Format::WebOfScience) => &NEEDLES[9..11],
         Some(_) => &[],
     };
     needles.iter().find_map(|(needle, format, begins)| {
         let at = from + rfind(&line[from..], needle)?;
-        let format = if *format == Format::Cochrane && !is_cochrane(after) { Format::Ris } else { *format };
+        let format = match *format {
+            Format::Cochrane if !is_cochrane(after) => Format::Ris,
+            Format::Ovid => nbib::ovid_format(next_line(after).unwrap_or_default()),
+            Format::Ris if !is_known_type(&line[at..], false) => Format::LooseRis,
+            format => format,
+        };
         // A blank before it shows that it is part of a text.
         let is_joined = line[..at].last().is_some_and(|before| !before.is_ascii_whitespace())
+            && (format != Format::LooseRis || is_loose_ris(&line[at..], after))
             && (format != Format::EndNoteText
                 || endnote_text::begins(&line[at..], &String::from_utf8_lossy(after)));
         (is_joined && begins(&line[at..])).then_some((at, format))
     })
+}
+
+/// Finds the first BibTeX entry. An entry that is closed on its line may also be quoted by a text, which then continues
+/// behind it, or on the next line.
+fn joined_entry(line: &[u8], after: &[u8], current: Format) -> Option<usize> {
+    let begins = |at: &usize| {
+        let entry = &line[*at..];
+        let is_joined = line[..*at].last().is_some_and(|before| is_end_of_value(*before, current));
+        is_joined && entries::is_first_line(entry) && has_key(entry) && is_entry(entry, after)
+    };
+    memchr::memchr_iter(b'@', line).find(begins)
+}
+
+/// Returns `true` unless this byte shows that a cell or a text continues behind it.
+fn is_end_of_value(byte: u8, current: Format) -> bool {
+    let is_delimiter = matches!(current, Format::Csv { delimiter } if delimiter.byte() == byte);
+    !byte.is_ascii_whitespace() && !is_delimiter
+}
+
+/// Returns `true` unless an apparent entry is quoted by a text.
+fn is_entry(entry: &[u8], after: &[u8]) -> bool {
+    let Some(end) = entries::closed_end(entry) else { return !entry.trim_ascii_end().ends_with(b"}") };
+    let rest = entry[end..].trim_ascii();
+    let is_last = || rest.is_empty() && is_followed_by_record(after);
+    rest.starts_with(b"@") || is_last() || at_start(unmarked(rest), after).is_some()
 }
 
 /// Finds the first line of PubMed's text. The number of a citation is joined to the text before it, and is not a word
@@ -516,16 +593,37 @@ fn joined_trial(line: &[u8], after: &[u8]) -> Option<usize> {
 
 /// Finds the beginning of an XML document.
 fn joined_document(line: &[u8], after: &[u8]) -> Option<(usize, PartKind)> {
-    let begins = |at: usize| {
-        let text = &line[at..];
-        text.starts_with(b"<?xml ")
-            || text.starts_with(b"<PubmedArticleSet")
-            || text.starts_with(b"<rdf:RDF")
-            || text.starts_with(b"<allTrials")
-            || text.get(..14).is_some_and(|start| start.eq_ignore_ascii_case(b"<!DOCTYPE html"))
-    };
-    let mut places = memchr::memchr_iter(b'<', line).take(MAX_BRACKETS).filter(|at| *at > 0 && begins(*at));
+    let begins = |at: &usize| *at > 0 && is_document(&line[*at..], after);
+    let mut places = memchr::memchr_iter(b'<', line).filter(begins).take(MAX_BRACKETS);
     places.find_map(|at| Some((at, markup(&line[at..], after)?)))
+}
+
+/// Returns `true` for a prolog, or for an outermost element with another element inside. Texts name elements too.
+fn is_document(text: &[u8], after: &[u8]) -> bool {
+    /// The maximum length of the tag of an outermost element.
+    const MAX_TAG: usize = 512;
+    const DOCTYPE: &[u8] = b"<!DOCTYPE ";
+    if text.starts_with(b"<?xml ")
+        || text.get(..DOCTYPE.len()).is_some_and(|start| start.eq_ignore_ascii_case(DOCTYPE))
+    {
+        return true;
+    }
+    let name = &text[1..text.len().min(40)];
+    let length = name.iter().position(|byte| matches!(byte, b' ' | b'>' | b'\t')).unwrap_or(name.len());
+    let name = &name[..length];
+    if !is_root(name) {
+        return false;
+    }
+    let tag = &text[..text.len().min(MAX_TAG)];
+    let Some(end) = memchr::memchr(b'>', tag) else { return text.len() < MAX_TAG };
+    let inner = text[end + 1..].trim_ascii_start();
+    let inner = if inner.is_empty() { after.trim_ascii_start() } else { inner };
+    // Web pages have an element with the name of JATS.
+    let is_page = name == b"article"
+        && memmem::find(&tag[..end], b"article-type").is_none()
+        && memmem::find(&tag[..end], b"dtd-version").is_none()
+        && !inner.starts_with(b"<front");
+    inner.starts_with(b"<") && !inner.starts_with(b"</") && !is_page
 }
 
 /// Finds the beginning of a JSON document.
@@ -533,15 +631,36 @@ fn joined_json(line: &[u8], after: &[u8], current: Format) -> Option<(usize, For
     if matches!(current, Format::BibTex | Format::CslJson | Format::Json) {
         return None;
     }
-    let at = OBJECT.find(line).filter(|at| *at > 0)?;
-    let at = if at > 1 && line[at - 1] == b'[' { at - 1 } else { at };
-    let is_joined = !line[at - 1].is_ascii_whitespace() && is_json(&line[at..], after);
-    is_joined.then_some((at, Format::Json))
+    let begins = |at: &usize| {
+        let is_joined = line[..*at].last().is_some_and(|before| !before.is_ascii_whitespace());
+        let next = line[at + 1..].trim_ascii_start().first();
+        let is_object = matches!((line[*at], next), (_, None) | (b'{', Some(b'"')) | (b'[', Some(b'{')));
+        is_joined && is_object && is_json(&line[*at..], after)
+    };
+    memchr::memchr2_iter(b'{', b'[', line).find(begins).map(|at| (at, Format::Json))
+}
+
+/// Finds the line before the first record of a file that says nothing: `1.` above RIS, and `sep=;` above a header.
+fn joined_preface(line: &[u8], after: &[u8]) -> Option<(usize, Format)> {
+    const NUMBER: &[u8] = b"1.";
+    const SEPARATOR: usize = b"sep=;".len();
+    let front = |length: usize| line.split_at_checked(line.len().checked_sub(length)?);
+    if let Some((before, NUMBER)) = front(NUMBER.len())
+        && before.last().is_some_and(|last| !last.is_ascii_digit() && !last.is_ascii_whitespace())
+        && next_line(after).is_some_and(is_ris)
+    {
+        return Some((before.len(), Format::Ris));
+    }
+    let (before, separator) = front(SEPARATOR)?;
+    if before.is_empty() || !header::is_separator_line(separator) {
+        return None;
+    }
+    table(separator, after).map(|format| (before.len(), format))
 }
 
 /// Finds the header of a table.
 fn joined_table(line: &[u8], after: &[u8], current: Format) -> Option<(usize, Format)> {
-    let (at, delimiter) = joined_header(line)?;
+    let (at, delimiter) = joined_header(line, false)?;
     let next = next_line(after)?;
     let is_row = next.contains(&delimiter.byte()) && !is_tagged(next, current);
     is_row.then_some((at, Format::Csv { delimiter }))
@@ -551,10 +670,12 @@ fn joined_table(line: &[u8], after: &[u8], current: Format) -> Option<(usize, Fo
 type Check = fn(&[u8]) -> bool;
 
 /// The beginnings of files of tagged lines, and the further text that the line has to contain.
-const NEEDLES: [(&[u8], Format, Check); 16] = [
-    (b"TY  - ", Format::Ris, |line| is_known_type(line, false)),
+const NEEDLES: [(&[u8], Format, Check); 18] = [
+    (b"TY", Format::Ris, |line| ris::is_type_line(line) || ris::is_loose_type_line(line)),
     (b"PMID- ", Format::Nbib, is_nbib),
     (b"OWN - ", Format::Nbib, is_nbib),
+    (b"PMC - ", Format::Nbib, is_nbib),
+    (b"VN  - ", Format::Nbib, is_nbib),
     ("SrcDatabase-来源库".as_bytes(), Format::CnkiText, cnki::is_type_line),
     (b"{Reference Type}: ", Format::NoteExpress, noteexpress::is_type_line),
     (b"%0 ", Format::Refer, is_refer),
@@ -563,10 +684,10 @@ const NEEDLES: [(&[u8], Format, Check); 16] = [
         line[3..].starts_with(b"Clarivate") || line[3..].starts_with(b"Thomson")
     }),
     (b"PT ", Format::WebOfScience, wos::is_type_line),
-    (b"@", Format::BibTex, |line| is_bibtex(line) && !line.trim_ascii_end().ends_with(b"}")),
     (b"Record #1 of ", Format::Cochrane, numbered::is_cochrane),
     (b"Document 1 of ", Format::ProQuest, numbered::is_proquest),
     (b"<1>", Format::Ovid, numbered::is_ovid),
+    (b"<1. >", Format::Ovid, numbered::is_ovid),
     ("【流水号】".as_bytes(), Format::CnkiText, cnki::is_type_line),
     ("【タイトル】".as_bytes(), Format::CnkiText, cnki::is_type_line),
     (b"Reference Type:", Format::EndNoteText, endnote_text::is_first_line),
@@ -581,8 +702,9 @@ fn before_mark(line: &[u8], at: usize) -> usize {
     }
 }
 
-/// Finds a header whose first name is joined to other text: `2020.Title,Authors,DOI`.
-fn joined_header(line: &[u8]) -> Option<(usize, Delimiter)> {
+/// Finds a header whose first name is joined to other text: `2020.Title,Authors,DOI`. If the line itself is a header
+/// (`is_header`), its first name may be an unknown one.
+fn joined_header(line: &[u8], is_header: bool) -> Option<(usize, Delimiter)> {
     if let Some(at) = WEB_OF_SCIENCE.find(line).filter(|at| known_columns(&line[*at..], Delimiter::Tab) > 0) {
         return Some((at, Delimiter::Tab));
     }
@@ -591,19 +713,79 @@ fn joined_header(line: &[u8]) -> Option<(usize, Delimiter)> {
         memchr::memchr_iter(delimiter.byte(), line).nth(header::SURE_COLUMNS - 2).is_some()
     };
     Delimiter::ALL.into_iter().filter(is_table).find_map(|delimiter| {
-        let (mut end, mut first) = (line.len(), None);
+        let (mut end, mut first, mut unclear) = (line.len(), None, None);
+        // The number of known names behind the cell.
+        let (mut known, mut has_title) = (0, false);
         // The header may extend back to the first cell that is too long for the name of a column.
         while line.len() - end <= MAX_HEADER {
             let start = memchr::memrchr(delimiter.byte(), &line[..end]).map_or(0, |at| at + 1);
-            let at = joined_name(&line[start..end]).map(|length| end - length);
-            first = at.filter(|at| known_columns(&line[*at..], delimiter) > 0).or(first);
+            let cell = &line[start..end];
+            let begins = |at: &usize| known_columns(&line[*at..], delimiter) > 0;
+            first = joined_name(cell).map(|length| end - length).filter(begins).or(first);
+            let may_be_joined = !is_header || has_values(cell);
+            if may_be_joined && unclear.is_none() && has_title && known >= header::SURE_COLUMNS {
+                let length = unclear_name(cell).filter(|length| *length < cell.len());
+                unclear = length.map(|length| end - length).filter(begins);
+            }
             if start == 0 || end - start > header::MAX_NAME {
                 break;
             }
+            let name = std::str::from_utf8(cell).unwrap_or_default();
+            let named = header::column(name.trim_matches('"'), 0).named;
+            known += usize::from(named.is_some());
+            has_title |= named.is_some_and(|named| named.field == Field::Title);
             end = start - 1;
         }
-        first.map(|at| (at, delimiter))
+        first.or(unclear).map(|at| (at, delimiter))
     })
+}
+
+/// Names of first columns that are not fields, in lower case.
+const FIRST_NAMES: [&[u8]; 12] = [
+    b"trialid",
+    b"key",
+    b"rank",
+    b"cites",
+    b"lens id",
+    b"publication id",
+    b"covidence #",
+    b"record_id",
+    b"eid",
+    b"nct number",
+    b"study id",
+    b"id",
+];
+
+/// Returns `true` for a cell with several digits, or with delimiters of another table. The names of columns have neither.
+fn has_values(cell: &[u8]) -> bool {
+    cell.iter().filter(|byte| byte.is_ascii_digit()).count() > 1
+        || cell.iter().any(|byte| matches!(byte, b',' | b';' | b'\t' | b'|'))
+}
+
+/// The length of the name of a column at the end of a cell with other text, if nothing separates the two: `nursespmid`.
+/// The name may be unknown, so it begins at a capital letter or behind the last punctuation.
+fn unclear_name(cell: &[u8]) -> Option<usize> {
+    /// The minimum length of a name in the middle of a word.
+    const MIN_NAME: usize = 3;
+    let from = cell.len().saturating_sub(header::MAX_NAME).max(1);
+    let is_known = |at: &usize| {
+        let name = std::str::from_utf8(&cell[*at..]).ok().filter(|name| !name.contains(':'));
+        name.is_some_and(|name| header::column(name, 0).named.is_some())
+    };
+    let is_first = |at: &usize| FIRST_NAMES.iter().any(|name| cell[*at..].eq_ignore_ascii_case(name));
+    let is_border = |at: &usize| match (cell[*at - 1], cell[*at]) {
+        (b' ' | b'_' | b'-', _) => false,
+        (before, first) => {
+            (first.is_ascii_uppercase() && !before.is_ascii_uppercase())
+                || (first.is_ascii_alphanumeric() && !before.is_ascii_alphanumeric())
+        }
+    };
+    let at = (from..cell.len().saturating_sub(MIN_NAME - 1))
+        .find(|at| !cell[*at].is_ascii_whitespace() && is_known(at))
+        .or_else(|| (from..cell.len()).find(is_first))
+        .or_else(|| (from..cell.len()).rev().find(is_border))?;
+    // A blank shows that it is part of a text.
+    (!cell[at - 1].is_ascii_whitespace()).then_some(cell.len() - at)
 }
 
 /// The length of the name of a column that a cell ends with, after other text.

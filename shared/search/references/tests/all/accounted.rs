@@ -253,7 +253,9 @@ proptest! {
         let Ok(read) = read(file.as_bytes(), chunk) else { return Ok(()) };
         let format = read.report.format;
         // The lines of a merged file belong to several formats.
-        prop_assume!(read.report.parts == 1);
+        if read.report.parts > 1 {
+            return Ok(());
+        }
         let by_lines = match format {
             Format::Csv { .. } | Format::FieldRows | Format::EndNoteXml | Format::PubMedXml | Format::EuropePmcXml
             | Format::IctrpXml | Format::IsrctnXml | Format::EbscoXml | Format::ModsXml | Format::ZoteroRdf

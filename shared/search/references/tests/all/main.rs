@@ -5,6 +5,7 @@
 
 mod accounted;
 mod bundled;
+mod compact;
 mod databases;
 mod differential;
 mod extract;

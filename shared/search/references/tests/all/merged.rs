@@ -6,16 +6,16 @@ use references::{Error, Format, Limits, Outcome};
 use crate::{properties::limits, read, read_in_chunks};
 
 /// The syntax of the files of a format.
-struct Writer {
-    format: &'static str,
-    begin: &'static str,
-    record: fn(&str, usize) -> String,
-    between: &'static str,
-    end: &'static str,
+pub(crate) struct Writer {
+    pub(crate) format: &'static str,
+    pub(crate) begin: &'static str,
+    pub(crate) record: fn(&str, usize) -> String,
+    pub(crate) between: &'static str,
+    pub(crate) end: &'static str,
 }
 
 /// The writers of all formats.
-const WRITERS: [Writer; 30] = [
+pub(crate) const WRITERS: [Writer; 30] = [
     Writer {
         format: "RIS",
         begin: "",
@@ -272,7 +272,7 @@ const WRITERS: [Writer; 30] = [
 ];
 
 /// A file with this number of records, and their titles.
-fn file(writer: &Writer, part: usize, records: usize) -> (String, Vec<String>) {
+pub(crate) fn file(writer: &Writer, part: usize, records: usize) -> (String, Vec<String>) {
     let titles: Vec<String> = (1..=records).map(|n| format!("Trial {part} {n} of nurses")).collect();
     let records: Vec<String> =
         titles.iter().enumerate().map(|(at, title)| (writer.record)(title, at + 1)).collect();
@@ -280,7 +280,7 @@ fn file(writer: &Writer, part: usize, records: usize) -> (String, Vec<String>) {
 }
 
 /// The titles of the records that were read, and the reasons for those that were not.
-fn titles(text: &str, chunk: usize) -> Vec<String> {
+pub(crate) fn titles(text: &str, chunk: usize) -> Vec<String> {
     let (outcomes, report) = match read_in_chunks(text.as_bytes(), chunk, limits()) {
         Ok(read) => read,
         Err(error) => return vec![format!("refused: {error}")],
@@ -295,7 +295,7 @@ fn titles(text: &str, chunk: usize) -> Vec<String> {
     outcomes.into_iter().map(title).collect()
 }
 
-const SEPARATORS: [&str; 5] = ["", "\n", "\n\n", "\r\n", "\u{feff}"];
+pub(crate) const SEPARATORS: [&str; 5] = ["", "\n", "\n\n", "\r\n", "\u{feff}"];
 
 #[test]
 fn two_merged_files_are_read_completely() {
@@ -509,6 +509,15 @@ fn format_changes_are_ignored_inside_of_values() {
         "TY  - JOUR\nTI  - a\nAB  - we read title, abstract, authors\nand keywords, see TY  - B\nER  - \n",
         "<xml><records><record><titles><title>a\nPT J\nTY  - JOUR\n</title></titles></record></records></xml>",
         "PMID- 1\nTI  - One. PMID- 7\nAB  - a @article{x, title={b\n",
+        "TY  - JOUR\nTI  - a\nAB  - Cite it as \"@article{k, title={A}, year=2020}\"\nER  - \n",
+        "PMID- 1\nTI  - a\nAB  - The entry @article{k, title={A}, year=2020}\n",
+        "PMID- 1\nTI  - a\nAB  - The entry:@article{k, title={A}, year=2020}\n      is valid.\nSO  - J. 2020.\n",
+        "PMID- 1\nTI  - a\nAB  - The page had:<article class=\"a\"><p>One</p>\n      and<records> of it.\n",
+        "TY  - JOUR\nTI  - a\nAB  - It begins with (TY  - JOUR) or TY-JOUR, and PMC - PMC12.\nER  - \n",
+        "PMID- 1\nTI  - a\nAB  - We searched\n      author,title,abstract,keywords,year\n      and more, as above.\n",
+        "TY  - JOUR\nTI  - a\nAB  - Fields: title,abstract,keywords,year,authors\nKW  - b, c\nER  - \n",
+        "Title;Cite as;Year\na;@article{k, title={A}};2020\n",
+        "Year;Title;BibTeX\n2020;a;@article{k, title={A}}\n",
         "TY  - JOUR\nTI  - a\nAB  - 1. We wrote to <someone@example.org>.\n1. J. 2020 is no journal\nER  - \n",
     ] {
         let (outcomes, report) = read(text.as_bytes()).unwrap();
