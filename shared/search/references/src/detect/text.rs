@@ -35,7 +35,7 @@ pub(super) fn detect_numbered(start: &str) -> Option<Format> {
 }
 
 /// Names that only the JSON of a database or a program has.
-const DATABASES: [&str; 21] = [
+const DATABASES: [&str; 25] = [
     "display_name",
     "dc:title",
     "paperId",
@@ -57,6 +57,10 @@ const DATABASES: [&str; 21] = [
     "abstractText",
     "fulljournalname",
     "ctNumber",
+    "title_s",
+    "halId_s",
+    "ProtocolSection",
+    "NCTId",
 ];
 
 /// Detects JSON by the names in its objects.

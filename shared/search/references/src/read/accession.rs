@@ -102,7 +102,8 @@ impl Accessions {
             kind = "";
         }
         keep(&mut self.pmcid, pmcid(number));
-        self.web_of_science(number);
+        let is_joined = number.starts_with("ISI") || number.starts_with("WOS");
+        self.web_of_science(&if is_joined { with_collection(number) } else { number.into() });
         let has_label =
             |label: &str| number.get(..label.len()).is_some_and(|front| front.eq_ignore_ascii_case(label));
         if has_label("pmid") || has_label("pubmed id:") {

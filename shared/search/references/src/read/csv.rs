@@ -7,7 +7,7 @@ use super::{
     draft::Draft,
     entities,
     field::{FIELDS, Field, FieldName},
-    identifiers, names, notation, pages, tidy,
+    frames, identifiers, json, names, notation, pages, tidy,
 };
 use crate::{
     Reference,
@@ -52,7 +52,7 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
     }
     for (column, cell) in header.columns.iter().zip(&row).filter(|(_, cell)| !tidy::is_blank(cell)) {
         // R writes NA into empty cells.
-        if cell == "NA" {
+        if frames::is_absent(cell) {
             continue;
         }
         match column.named {
@@ -79,6 +79,13 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
             Some(named) if named.field == Field::Author && header.joins_authors => {
                 draft.authors(Field::Author, names::split_cell(&apart(&entities::decode(cell))));
             }
+            // HAL writes commas between whole names.
+            Some(named) if named.name == "authfullname" && column.name.ends_with("_s") => {
+                draft.authors(
+                    Field::Author,
+                    entities::decode(cell).split(',').filter_map(names::one).collect(),
+                );
+            }
             Some(named) if named.field == Field::Journal && cell.starts_with('{') => {
                 journal_in_parts(&mut draft, named, &column.name, cell);
             }
@@ -86,8 +93,16 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
                 add(&mut draft, named, &column.name, cell, best[named.field as usize] == named.rank);
             }
             None if column.name == EXTERNAL_IDS => external_ids(&mut draft, cell),
+            None if NESTED.contains(&column.name.as_str()) => {
+                if !nested(&mut draft, &column.name, cell) {
+                    draft.extra.push(&column.name, &entities::decode(cell));
+                }
+            }
             None => draft.extra.push(&column.name, &entities::decode(cell)),
         }
+    }
+    if draft.people() == 0 {
+        author_in_parts(&mut draft, header, &row);
     }
     let mut reference = draft.finish();
     complete_from_source(&mut reference);
@@ -174,7 +189,14 @@ fn add<'a>(draft: &mut Draft<'a>, named: FieldName, column: &'a str, cell: &'a s
             draft.add_as(named, column, entities::decode(without_fraction(cell)));
         }
         // A link in a DOI column may lead elsewhere, and a link in a URL column may lead to a DOI.
-        _ => draft.add_as(named, column, entities::decode(cell)),
+        _ => match frames::texts_of_r(cell) {
+            Some(texts) => {
+                for text in texts {
+                    draft.add_as(named, column, Cow::Owned(entities::decode(&text).into_owned()));
+                }
+            }
+            None => draft.add_as(named, column, entities::decode(cell)),
+        },
     }
 }
 
@@ -209,6 +231,70 @@ fn apart(cell: &str) -> String {
         names.push(letter);
     }
     names
+}
+
+/// Adds the author whose names are in two columns, as in tables with a row for each author.
+fn author_in_parts(draft: &mut Draft<'_>, header: &Header, row: &[Cow<'_, str>]) {
+    const FAMILY: [&str; 3] = ["lastname", "familyname", "surname"];
+    const GIVEN: [&str; 3] = ["firstname", "givenname", "forename"];
+    let part = |names: [&str; 3]| {
+        let is_named = |column: &Column| {
+            let plain = column.name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase);
+            names.iter().any(|name| plain.clone().eq(name.chars()))
+        };
+        let cell = header.columns.iter().zip(row).find(|(column, _)| is_named(column)).map(|(_, cell)| cell);
+        cell.filter(|cell| !frames::is_absent(cell)).map(|cell| entities::decode(cell))
+    };
+    if let (Some(family), Some(given)) = (part(FAMILY), part(GIVEN))
+        && let Some(name) = names::joined(&family, &given)
+    {
+        draft.author(Field::Author, name);
+    }
+}
+
+/// The columns of OpenAlex with several values in one cell.
+const NESTED: [&str; 4] = ["ids", "biblio", "primary_location", "abstract_inverted_index"];
+
+/// Adds the values of such a column. Returns `false` if the cell is in another notation.
+fn nested<'a>(draft: &mut Draft<'a>, column: &'a str, cell: &str) -> bool {
+    const FIELDS_OF: [(&str, Field); 8] = [
+        ("doi", Field::Doi),
+        ("pmid", Field::Pmid),
+        ("pmcid", Field::Extra),
+        ("volume", Field::Volume),
+        ("issue", Field::Issue),
+        ("first_page", Field::FirstPage),
+        ("last_page", Field::LastPage),
+        ("landing_page_url", Field::Url),
+    ];
+    let Some(value) = frames::parse(cell) else { return false };
+    if let (Some(words), "abstract_inverted_index") = (value.as_object(), column) {
+        let text = Cow::Owned(json::in_order(words));
+        draft.add_as(FieldName::new(Field::Abstract, "abstract_inverted_index", 9), column, text);
+        return true;
+    }
+    for text in value.as_array().into_iter().flatten().filter_map(|item| item.as_str()) {
+        if text.contains("pubmed.ncbi.nlm.nih.gov/") {
+            let named = FieldName::new(Field::Pmid, "ids", 9);
+            draft.add_as(named, column, Cow::Owned(text.to_owned()));
+        } else {
+            draft.extra.push(column, text);
+        }
+    }
+    for (name, value) in value.as_object().into_iter().flatten() {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        match FIELDS_OF.iter().find(|(known, _)| known == name) {
+            _ if value.is_null() => {}
+            Some((_, field)) => draft.add_as(FieldName::new(*field, "", 9), column, Cow::Owned(text)),
+            None if value.is_string() => draft.extra.push(column, &text),
+            None => {}
+        }
+    }
+    if let Some(journal) = value.pointer("/source/display_name").and_then(|name| name.as_str()) {
+        let named = FieldName::new(Field::Journal, "primary_location", 9);
+        draft.add_as(named, column, Cow::Owned(journal.to_owned()));
+    }
+    true
 }
 
 /// The column in which Semantic Scholar lists the identifiers of a work.
@@ -273,7 +359,7 @@ fn without_fraction(cell: &str) -> &str {
 /// Splits a cell with several items: quoted, or separated by semicolons, bars, line breaks, or commas outside of
 /// brackets, as in "cyst (diagnosis, surgery), stomach".
 fn list(cell: &str, mut item: impl FnMut(&str)) {
-    if let Some(items) = notation::list(cell) {
+    if let Some(items) = frames::keywords(cell).or_else(|| notation::list(cell)) {
         return items.iter().for_each(|text| item(text));
     }
     if let Some(separator) = names::separator(cell) {

@@ -73,6 +73,84 @@ const CLINICAL_TRIALS: &[Path] = &[
     (Field::Type, &["protocolSection.designModule.studyType"]),
 ];
 
+/// The names of the interface of ClinicalTrials.gov until 2024.
+const CLASSIC_TRIALS: &[Path] = &[
+    (
+        Field::Title,
+        &[
+            "ProtocolSection.IdentificationModule.OfficialTitle",
+            "ProtocolSection.IdentificationModule.BriefTitle",
+        ],
+    ),
+    (Field::Accession, &["ProtocolSection.IdentificationModule.NCTId"]),
+    (
+        Field::Extra,
+        &["ProtocolSection.IdentificationModule.SecondaryIdInfoList.SecondaryIdInfo.*.SecondaryId"],
+    ),
+    (
+        Field::Date,
+        &[
+            "ProtocolSection.StatusModule.StartDateStruct.StartDate",
+            "ProtocolSection.StatusModule.StudyFirstSubmitDate",
+        ],
+    ),
+    (Field::Abstract, &["ProtocolSection.DescriptionModule.BriefSummary"]),
+    (
+        Field::Keyword,
+        &[
+            "ProtocolSection.ConditionsModule.ConditionList.Condition.*",
+            "ProtocolSection.ConditionsModule.KeywordList.Keyword.*",
+        ],
+    ),
+    (Field::Type, &["ProtocolSection.DesignModule.StudyType"]),
+];
+
+/// The names of the same interface for chosen fields. Each value is a list.
+const STUDY_FIELDS: &[Path] = &[
+    (Field::Title, &["OfficialTitle.*", "BriefTitle.*"]),
+    (Field::Accession, &["NCTId.*"]),
+    (Field::Extra, &["SecondaryId.*", "OrgStudyId.*"]),
+    (Field::Date, &["StartDate.*", "StudyFirstSubmitDate.*", "StudyFirstPostDate.*"]),
+    (Field::Abstract, &["BriefSummary.*"]),
+    (Field::Keyword, &["Condition.*", "Keyword.*"]),
+    (Field::Type, &["StudyType.*"]),
+];
+
+/// The names of HAL.
+const HAL: &[Path] = &[
+    (Field::Title, &["title_s.*", "title_s", "en_title_s.*", "fr_title_s.*"]),
+    (Field::Author, &["authFullName_s.*", "authFullName_s", "authLastNameFirstName_s.*"]),
+    (
+        Field::Date,
+        &["publicationDate_s", "producedDate_s", "publicationDateY_i", "producedDateY_i", "defenseDate_s"],
+    ),
+    (Field::Journal, &["journalTitle_s", "bookTitle_s", "conferenceTitle_s", "source_s"]),
+    (Field::Volume, &["volume_s"]),
+    (Field::Issue, &["issue_s.*", "issue_s"]),
+    (Field::Pages, &["page_s"]),
+    (Field::Doi, &["doiId_s"]),
+    (Field::Pmid, &["pubmedId_s"]),
+    (Field::Extra, &["pubmedcentralId_s"]),
+    (Field::Accession, &["halId_s"]),
+    (Field::Abstract, &["abstract_s.*", "abstract_s"]),
+    (Field::Keyword, &["keyword_s.*", "keyword_s"]),
+    (Field::Url, &["uri_s"]),
+    (Field::Type, &["docType_s"]),
+];
+
+/// HAL's codes of types.
+const HAL_TYPES: [(&str, &str); 9] = [
+    ("ART", "Journal Article"),
+    ("COMM", "Conference Paper"),
+    ("POSTER", "Poster"),
+    ("OUV", "Book"),
+    ("COUV", "Book Chapter"),
+    ("THESE", "Thesis"),
+    ("HDR", "Thesis"),
+    ("REPORT", "Report"),
+    ("UNDEFINED", "Preprint"),
+];
+
 /// The names of Publish or Perish, CORE, DOAJ, DBLP, Zenodo, Mendeley, Dimensions, The Lens, IEEE Xplore, medRxiv and
 /// others.
 const COMMON: &[Path] = &[
@@ -243,6 +321,7 @@ const EPPI_REVIEWER: &[Path] = &[
 
 /// Reads an object that has the names of a database. Returns `None` for other objects, such as those of CSL-JSON.
 pub(super) fn read(item: &Map<String, Value>) -> Option<Draft<'static>> {
+    let item = study(item);
     let inner = inner(item);
     let item = inner.unwrap_or(item);
     let (paths, database) = shape(item).or(inner.map(|_| (COMMON, "")))?;
@@ -254,6 +333,7 @@ pub(super) fn read(item: &Map<String, Value>) -> Option<Draft<'static>> {
     } else {
         listed_people(&mut draft, item);
         people_of_eppi_reviewer(&mut draft, item);
+        people_of_hal(&mut draft, item);
         add_values(&mut draft, item, paths, |value| value);
     }
     if draft.people() == 0 {
@@ -281,6 +361,12 @@ pub(super) fn read(item: &Map<String, Value>) -> Option<Draft<'static>> {
     Some(draft)
 }
 
+/// The study inside of a record of ClinicalTrials.gov: `{"FullStudy": {"Rank": 1, "Study": {…}}}`.
+fn study(item: &Map<String, Value>) -> &Map<String, Value> {
+    let full = item.get("FullStudy").and_then(Value::as_object).unwrap_or(item);
+    full.get("Study").and_then(Value::as_object).unwrap_or(item)
+}
+
 /// The object inside of a record that holds the work, in answers of DOAJ, DataCite, DBLP and Zenodo.
 fn inner(item: &Map<String, Value>) -> Option<&Map<String, Value>> {
     let is_work = |inner: &&Map<String, Value>| inner.contains_key("title") || inner.contains_key("titles");
@@ -293,9 +379,12 @@ fn shape(item: &Map<String, Value>) -> Option<(&'static [Path], &'static str)> {
     let has = |name: &str| item.contains_key(name);
     // The fields of a BibTeX entry, with all authors in one text. CSL-JSON has a list of them, and `issued`.
     let is_entry = has("year") && item.get("author").is_some_and(Value::is_string);
-    let shapes: [(bool, &'static [Path], &'static str); 12] = [
+    let shapes: [(bool, &'static [Path], &'static str); 15] = [
         (has("authorships") || (has("display_name") && has("ids")), OPEN_ALEX, "OpenAlex"),
         (has("protocolSection"), CLINICAL_TRIALS, "ClinicalTrials.gov"),
+        (has("ProtocolSection"), CLASSIC_TRIALS, "ClinicalTrials.gov"),
+        (has("BriefTitle") || has("OfficialTitle"), STUDY_FIELDS, "ClinicalTrials.gov"),
+        (has("title_s") || has("halId_s"), HAL, "HAL"),
         (has("authorString") || has("journalInfo") || has("authorList"), EUROPE_PMC, "Europe PMC"),
         (has("ctNumber"), CTIS, "CTIS"),
         (has("uid") && has("pubdate") && has("pubtype"), SUMMARY, "PubMed"),
@@ -353,7 +442,12 @@ fn numbers(draft: &mut Draft<'static>, item: &Map<String, Value>) {
 
 /// Adds the link of a registration, and its number in another register.
 fn registration(draft: &mut Draft<'static>, item: &Map<String, Value>) {
-    let study = item.get("protocolSection").and_then(|value| value.pointer("/identificationModule/nctId"));
+    const NUMBERS: [(&str, &str); 3] = [
+        ("protocolSection", "/identificationModule/nctId"),
+        ("ProtocolSection", "/IdentificationModule/NCTId"),
+        ("NCTId", "/0"),
+    ];
+    let study = NUMBERS.iter().find_map(|(name, path)| item.get(*name)?.pointer(path));
     if let Some(number) = study {
         let url = format!("https://clinicaltrials.gov/study/{}", text(number).unwrap_or_default());
         draft.add_decoded(FieldName::new(Field::Url, "nctId", 0), Cow::Owned(url));
@@ -432,6 +526,22 @@ fn people_of_eppi_reviewer(draft: &mut Draft<'static>, item: &Map<String, Value>
     }
 }
 
+/// Adds the people of HAL, whose family and given names are parallel lists.
+fn people_of_hal(draft: &mut Draft<'static>, item: &Map<String, Value>) {
+    let parts = |name: &str| item.get(name).and_then(Value::as_array);
+    let (Some(family), Some(given)) = (parts("authLastName_s"), parts("authFirstName_s")) else { return };
+    let people = parts("authFullName_s").map_or(family.len(), Vec::len);
+    if family.len() != given.len() || people != family.len() {
+        return;
+    }
+    for (family, given) in family.iter().zip(given) {
+        let part = |value: &Value| text(value).unwrap_or_default();
+        if let Some(name) = names::joined(&part(family), &part(given)) {
+            draft.author(Field::Author, name);
+        }
+    }
+}
+
 /// The name of a person in parts.
 fn person(value: &Value) -> Option<String> {
     let part = |names: [&str; 2]| {
@@ -484,12 +594,17 @@ fn add(draft: &mut Draft<'static>, named: FieldName, value: String) {
             }
         }
         Field::Keyword => value.split([';', '\n']).for_each(|keyword| draft.keyword(named.rank, keyword)),
+        Field::Type if named.name == "docType_s" => {
+            let kind =
+                HAL_TYPES.iter().find(|(code, _)| *code == value).map_or(value.as_str(), |(_, kind)| kind);
+            draft.add_decoded(named, Cow::Owned(kind.to_owned()));
+        }
         _ => draft.add_decoded(named, Cow::Owned(value)),
     }
 }
 
 /// Puts the words of an abstract in their order.
-fn in_order(index: &Map<String, Value>) -> String {
+pub(super) fn in_order(index: &Map<String, Value>) -> String {
     let mut words: BTreeMap<u64, &str> = BTreeMap::new();
     for (word, places) in index {
         for place in places.as_array().into_iter().flatten().filter_map(Value::as_u64) {

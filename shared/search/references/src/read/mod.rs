@@ -21,6 +21,7 @@ mod eu_ctr;
 mod europe_pmc;
 mod extra;
 pub(crate) mod field;
+mod frames;
 mod ictrp;
 mod identifiers;
 mod isrctn;

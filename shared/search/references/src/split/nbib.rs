@@ -3,7 +3,7 @@
 //! A record begins at `PMID- ` or, in exports from PubMed Central, at `PMC - ` after a blank line. `PMC - ` also occurs
 //! inside records, so it begins nothing without a blank line before it. A second `PMID- ` always begins a record,
 //! because no record has two. ERIC's records have none, and begin at `OWN - `. Both lines precede the title of a record. The older form of MEDLINE, which Ovid
-//! exports, begins at `UI  - `. Other tagged exports of Ovid begin at `<12. >`, or at `VN  - ` without such a line.
+//! exports, begins at `UI  - `. Programs collapse the blanks of a tag: `TI - `. Other tagged exports of Ovid begin at `<12. >`, or at `VN  - ` without such a line.
 //! Outside of records any tag begins one, so that nothing is lost.
 
 use super::{
@@ -17,25 +17,37 @@ use crate::Format;
 const TAG_PREFIX: usize = MARK_LENGTH + 16;
 
 fn kind(line: &[u8]) -> LineRole {
-    match unmarked(line).get(..5) {
-        Some(b"PMID-") => LineRole::Type,
-        Some(b"OWN -") => LineRole::Number,
-        Some(b"PMC -" | b"STAT-" | b"UI  -" | b"VN  -") => LineRole::UntypedStart,
-        Some(b"TI  -") => LineRole::Title(0),
-        _ if tagged(unmarked(line)).is_some() => LineRole::Tag,
-        _ if numbered::is_ovid(line) => LineRole::Type,
-        _ => LineRole::Other,
+    let line = unmarked(line);
+    match tagged(line).map(|(length, _)| &line[..length]) {
+        Some(b"PMID") => LineRole::Type,
+        Some(b"OWN") => LineRole::Number,
+        Some(b"PMC" | b"STAT" | b"UI" | b"VN") => LineRole::UntypedStart,
+        Some(b"TI") => LineRole::Title(0),
+        Some(_) => LineRole::Tag,
+        None if numbered::is_ovid(line) => LineRole::Type,
+        None => LineRole::Other,
     }
 }
 
+/// Tags of two letters whose columns may have collapsed to one blank before the dash: `TI - `.
+#[rustfmt::skip]
+const COLLAPSED: [&[u8; 2]; 43] = [
+    b"AB", b"AD", b"AN", b"AU", b"CI", b"CN", b"CT", b"DB", b"DE", b"DI", b"DO", b"DP", b"DT", b"ED", b"EN", b"FS",
+    b"GR", b"IP", b"IR", b"IS", b"JC", b"JT", b"KW", b"LA", b"LR", b"MH", b"OT", b"PB", b"PG", b"PL", b"PM", b"PS",
+    b"PT", b"RF", b"RN", b"SB", b"SI", b"SO", b"TA", b"TI", b"TT", b"UI", b"VI",
+];
+
 /// The length of a line's tag, and the offset of its value. The tag occupies the first four columns, and the fifth is a
-/// dash. ERIC's `ISSN` has a blank before the dash.
-fn tagged(line: &[u8]) -> Option<(usize, usize)> {
+/// dash. ERIC's `ISSN` has a blank before the dash, and so do all tags after a program collapsed the blanks.
+pub(super) fn tagged(line: &[u8]) -> Option<(usize, usize)> {
     let columns = line.first_chunk::<4>()?;
     let value = match line[4..] {
         [b'-', ..] => 5,
         [b' ', b'-', b' ', ..] if columns[3] != b' ' => 6,
-        _ => return None,
+        _ => {
+            let is_known = columns.ends_with(b" -") && COLLAPSED.iter().any(|tag| line.starts_with(*tag));
+            return (is_known && matches!(line.get(4), None | Some(b' '))).then_some((2, 4));
+        }
     };
     let name = columns.trim_ascii_end();
     let known = name.len() > 1 && name.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
@@ -63,7 +75,7 @@ fn begins_next(open: &OpenRecord, kind: LineRole) -> bool {
 
 /// Returns `true` if a line begins a record. The blank after the dash may be missing before a number.
 pub(crate) fn is_first_line(line: &[u8]) -> bool {
-    let starts: [&[u8]; 6] = [b"PMID-", b"PMC -", b"PMCR-", b"OWN -", b"UI  -", b"VN  -"];
+    let starts: [&[u8]; 7] = [b"PMID-", b"PMID -", b"PMC -", b"PMCR-", b"OWN -", b"UI  -", b"VN  -"];
     let value = starts.iter().find_map(|start| line.strip_prefix(*start));
     value.and_then(|value| value.first()).is_some_and(|next| *next == b' ' || next.is_ascii_digit())
 }
@@ -104,6 +116,19 @@ mod tests {
         let joined = ["OWN - ERIC\nTI  - a", "PMID- 1\nOWN - NLM\nTI  - b", "OWN - ERIC\nTI  - c"];
         assert_eq!(records(&joined.join("\n")), joined);
         assert_eq!(records("page 1\nTI  - a\nAU  - b\n\nPMID- 2\n"), ["TI  - a\nAU  - b", "PMID- 2"]);
+    }
+
+    #[test]
+    fn tags_with_collapsed_columns_are_found() {
+        let text = "PMID - 1\nOWN - NLM\nTI - a\n b\nAB - in\nIT - or\n\nPMID - 2\nTI - c\n";
+        let found = ["PMID - 1\nOWN - NLM\nTI - a\n b\nAB - in\nIT - or", "PMID - 2\nTI - c"];
+        assert_eq!(records(text), found);
+        let text = text.replace("PMID -", "PMID-");
+        assert_eq!(records(&text).len(), 2);
+        assert_eq!(
+            ["TI - a", "IT - or", "PMID - 1", "TI-a"].map(|line| tag(line)),
+            [Some(("TI", 4)), None, Some(("PMID", 6)), None]
+        );
     }
 
     #[test]

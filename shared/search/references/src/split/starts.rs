@@ -294,6 +294,7 @@ fn is_nbib(line: &[u8]) -> bool {
     nbib::is_first_line(line)
         && match line.get(..5) {
             Some(b"PMID-") => number(&line[5..]),
+            Some(b"PMID ") => number(&line[6..]),
             Some(b"PMC -") => line[5..].trim_ascii().strip_prefix(b"PMC").is_some_and(number),
             Some(b"OWN -") => true,
             Some(b"VN  -") => line[5..].trim_ascii().starts_with(b"Ovid"),
@@ -721,8 +722,12 @@ fn joined_header(line: &[u8], is_header: bool) -> Option<(usize, Delimiter)> {
             let start = memchr::memrchr(delimiter.byte(), &line[..end]).map_or(0, |at| at + 1);
             let cell = &line[start..end];
             let begins = |at: &usize| known_columns(&line[*at..], delimiter) > 0;
-            first = joined_name(cell).map(|length| end - length).filter(begins).or(first);
             let may_be_joined = !is_header || has_values(cell);
+            // The first name of the header itself may be unknown: `entryDate`.
+            let is_name =
+                !may_be_joined && cell.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+            let name = joined_name(cell).filter(|_| !is_name);
+            first = name.map(|length| end - length).filter(begins).or(first);
             if may_be_joined && unclear.is_none() && has_title && known >= header::SURE_COLUMNS {
                 let length = unclear_name(cell).filter(|length| *length < cell.len());
                 unclear = length.map(|length| end - length).filter(begins);
@@ -802,8 +807,8 @@ fn joined_name(cell: &[u8]) -> Option<usize> {
         let name = std::str::from_utf8(name).ok();
         name.is_some_and(|name| header::column(name.trim_matches('"'), 0).named.is_some())
     };
-    // `journalTitle`
-    if cell.iter().all(u8::is_ascii_alphanumeric) && is_known(cell) {
+    // `journalTitle` and `journalTitle_s`
+    if cell.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_') && is_known(cell) {
         return None;
     }
     let begins = |at: &usize| match (cell[*at - 1], cell[*at]) {
@@ -823,7 +828,9 @@ fn is_tagged(text: &[u8], format: Format) -> bool {
             usual || ris::tag(text).is_some()
         }
         Format::WebOfScience => wos::tag(text).is_some() || text.starts_with(b"ER\n"),
-        Format::Nbib => text.get(4) == Some(&b'-') && !ris::is_type_line(text),
+        Format::Nbib => {
+            (text.get(4) == Some(&b'-') && !ris::is_type_line(text)) || nbib::tagged(text).is_some()
+        }
         Format::Refer => text.starts_with(b"%"),
         Format::BibTex => is_field(text),
         _ => false,

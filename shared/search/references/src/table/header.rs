@@ -32,7 +32,7 @@ pub(crate) const RULES: &[Rule] = &[
         "primaryauthors", "creators", "creator", "contributors", "authorlist", "authorshipsauthordisplayname",
         "authorsnames", "af", "au", "a1", "dccreator", "autoren", "autor", "autores", "auteurs", "auteur", "autori",
         "inventors", "firstauthor", "作者", "作者名", "全部作者", "著者", "著者名", "作成者", "저자", "저자명", "авторы", "автор", "著者氏名", "第一作者", "автори", "autorzy", "yazarlar", "yazar", "forfattere", "forfatter", "författare", "autoři", "penulis", "tekijät", "szerzők", "συγγραφείς", "المؤلفون", "نویسندگان",
-        "inventorauthor", "authorstring", "autorinnen", "verfasser",
+        "inventorauthor", "authorstring", "autorinnen", "verfasser", "authorships", "authfullname",
     ] },
     Rule { field: Field::Editor, names: &[
         "editors", "editor", "secondaryauthors", "authorssecondary", "bookeditors", "bookauthors",
@@ -53,7 +53,7 @@ pub(crate) const RULES: &[Rule] = &[
         "utgivningsår", "publiceringsår", "udgivelsesår", "utgivelsesår", "julkaisuvuosi", "tahunterbit",
         "годиздания", "датапубликации", "ріквидання", "рікпублікації", "سالانتشار", "سنةالنشر",
         "출판연도", "출판년도", "初回公表日", "登録日", "등록일", "등록일자",
-        "fechaderegistro", "datadoregistro",
+        "fechaderegistro", "datadoregistro", "produceddate", "publicationdatey", "produceddatey",
     ] },
     Rule { field: Field::MonthDay, names: &["month", "publishedmonth", "day"] },
     Rule { field: Field::Journal, names: &[
@@ -65,7 +65,7 @@ pub(crate) const RULES: &[Rule] = &[
         "刊名", "期刊", "期刊名称", "期刊名", "中文刊名", "来源刊名", "文献来源", "来源", "出处", "掲載誌名", "刊行物名", "収載誌", "雑誌名", "掲載誌", "収載誌名", "ジャーナル名", "学術雑誌名", "학술지명", "학술지", "저널명", "журнал", "источник", "названиежурнала", "期刊名稱", "誌名", "資料名", "収録刊行物", "간행물명", "zeitschriftzeitung", "czasopismo", "dergi", "tijdschrift", "tidsskrift", "tidskrift", "časopis", "periódico", "jurnal", "lehti", "folyóirat", "περιοδικό", "المجلة", "مجله",
         "prismpublicationname", "jabbrv", "títulodelarevista", "nombredelarevista", "titredelarevue", "zeitschriftentitel",
         "dergiadı",
-        "títulodafonte", "títulodelafuente", "títulodarevista", "títulodoperiódico",
+        "títulodafonte", "títulodelafuente", "títulodarevista", "títulodoperiódico", "sourcedisplayname",
     ] },
     Rule { field: Field::Book, names: &[
         "booktitle", "anthologytitle", "conferencetitle", "proceedingstitle",
@@ -102,7 +102,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule { field: Field::Doi, names: &[
         "doi", "doidoi", "digitalobjectidentifier", "itemdoi", "doilink", "articledoi", "doiurl", "di", "do",
         "doi号", "urldoi", "doiname",
-        "prismdoi", "originalpaperdoi",
+        "prismdoi", "originalpaperdoi", "doiid",
     ] },
     Rule { field: Field::Pmid, names: &[
         "pmid", "pubmedid", "medlinepmid", "pubmedidentifier", "idspmid", "pm",
@@ -134,7 +134,7 @@ pub(crate) const RULES: &[Rule] = &[
         "url", "link", "urls", "links", "weblink", "articleurl", "documenturl", "studyurl", "fulltextlink",
         "fulltexturl", "plink", "記事url", "embaselink", "openurllink", "landingpageurl", "webaddress", "onlineadresse", "ur", "网址", "链接",
         "externalurl", "sourcelinkout", "dimensionsurl", "primarylocationlandingpageurl", "pdflink", "sourceurls",
-        "resultlink", "prismurl",
+        "resultlink", "prismurl", "uri",
     ] },
     Rule { field: Field::Type, names: &[
         "publicationtype", "documenttype", "typeofreference", "referencetype", "itemtype", "articletype", "doctypes",
@@ -279,9 +279,11 @@ fn has_tags(columns: &[Column]) -> bool {
     /// The minimum number of tags in a table without the number in Web of Science.
     const MIN_TAGS: usize = 10;
     let is_tag = |column: &&Column| column.name.len() == 2 && wos::field(&column.name).is_some();
-    columns.first().is_some_and(|first| first.name == "PT")
-        && (columns.iter().any(|column| column.name == "UT")
-            || columns.iter().filter(is_tag).count() >= MIN_TAGS)
+    let has = |name: &str| columns.iter().any(|column| column.name == name);
+    let has_many = || columns.iter().filter(is_tag).count() >= MIN_TAGS;
+    let begins = columns.first().is_some_and(|first| first.name == "PT");
+    // The frames of bibliometrix have the tags in another order, and a short reference `SR`.
+    (begins && (has("UT") || has_many())) || (has("SR") && has("AU") && has("TI") && has_many())
 }
 
 /// Returns `true` for the line `sep=;` that spreadsheets write before the header.
@@ -308,6 +310,11 @@ fn is_numbered_author(name: &str) -> bool {
     })
 }
 
+/// Returns `true` for `title_s`: HAL's names end with the type of their values.
+fn has_type(name: &str) -> bool {
+    ["_s", "_i", "_t"].iter().any(|suffix| name.ends_with(suffix))
+}
+
 /// The beginning of the names that pages of publishers use for search engines, and programs for columns.
 const CITATION: &str = "citation_";
 
@@ -329,10 +336,15 @@ pub(crate) fn column(name: &str, at: usize) -> Column {
     if is_numbered_author(&plain) {
         return Column { named: Some(FieldName::new(Field::Author, "author", u8::MAX)), name };
     }
-    let named = INDEX.find(&plain).or_else(|| INDEX.find(bilingual(&name, &plain)?)).or_else(|| {
-        let bare = name.to_ascii_lowercase().starts_with(CITATION).then(|| &plain[CITATION.len() - 1..])?;
-        INDEX.find(bare)
-    });
+    let named = INDEX
+        .find(&plain)
+        .or_else(|| INDEX.find(bilingual(&name, &plain)?))
+        .or_else(|| {
+            let bare =
+                name.to_ascii_lowercase().starts_with(CITATION).then(|| &plain[CITATION.len() - 1..])?;
+            INDEX.find(bare)
+        })
+        .or_else(|| INDEX.find(plain.get(..plain.len().checked_sub(1)?).filter(|_| has_type(&name))?));
     Column { named, name }
 }
 

@@ -1020,3 +1020,139 @@ fn type_behind_fields_of_tagged_endnote_begins_no_record() {
     let ris = "TI  - One\nAU  - Roe, A\nTY  - JOUR\nTI  - Two\nER  -\n";
     assert_eq!(references(ris).len(), 2);
 }
+
+#[test]
+fn nbib_with_collapsed_columns_is_read() {
+    let text = "PMID - 30000001\nOWN - NLM\nVI - 3\nIP - 2\nDP - 2019 May 16\nTI - Tests\n of nurses.\nPG - 11-9\n\
+                LID - 10.5555/a [doi]\nAB - METHODS: In double-blind\n trials.\nFAU - Roe, Ann\nAU - Roe A\n\
+                PT - Journal Article\nJT - J Tests\nMH - Asthma\n\nPMID - 30000002\nTI - More.\n";
+    for text in [text.to_owned(), text.replace("PMID -", "PMID-"), text.replace('\n', "\r\n")] {
+        let found = references(&text);
+        assert_eq!((found.len(), found[1].title.as_str()), (2, "More."));
+        let first = &found[0];
+        assert_eq!((first.title.as_str(), first.pmid.as_deref()), ("Tests of nurses.", Some("30000001")));
+        assert_eq!(
+            (first.authors.as_slice(), first.doi.as_deref()),
+            (&own(&["Roe, Ann"])[..], Some("10.5555/a"))
+        );
+        assert_eq!((first.date.as_deref(), first.journal.as_deref()), (Some("2019-05-16"), Some("J Tests")));
+        assert_eq!(first.r#abstract.as_deref(), Some("METHODS: In double-blind trials."));
+    }
+}
+
+#[test]
+fn json_of_hal_is_read() {
+    let text = r#"{"response":{"numFound":2,"docs":[
+        {"docid":"1","halId_s":"hal-00000001","uri_s":"https://hal.science/hal-00000001","docType_s":"ART",
+         "doiId_s":"10.5555/a","title_s":["Tests","Essais"],"authFullName_s":["Ann De La Rue","Bob Doe"],
+         "authLastName_s":["De La Rue","Doe"],"authFirstName_s":["Ann","Bob"],"producedDateY_i":2021,
+         "producedDate_s":"2021-03-05","journalTitle_s":"J Tests","volume_s":"12","issue_s":["3"],"page_s":"12-19",
+         "abstract_s":["We tested."],"keyword_s":["one","two"],"pubmedId_s":"30000001"},
+        {"title_s":["Thèse"],"authFullName_s":["Ann Roe"],"producedDateY_i":2019,"docType_s":"THESE"}]}}"#;
+    let found = references(text);
+    assert_eq!((found.len(), found[1].title.as_str(), found[1].year), (2, "Thèse", Some(2019)));
+    let first = &found[0];
+    assert_eq!((first.title.as_str(), first.r#type.as_deref()), ("Tests", Some("Journal Article")));
+    assert_eq!(first.authors, ["De La Rue, Ann", "Doe, Bob"]);
+    assert_eq!((first.date.as_deref(), first.journal.as_deref()), (Some("2021-03-05"), Some("J Tests")));
+    assert_eq!((first.volume.as_deref(), first.issue.as_deref()), (Some("12"), Some("3")));
+    assert_eq!((first.doi.as_deref(), first.pmid.as_deref()), (Some("10.5555/a"), Some("30000001")));
+    assert_eq!(
+        (first.keywords.as_slice(), first.pages.as_deref()),
+        (&own(&["one", "two"])[..], Some("12-19"))
+    );
+    assert_eq!(first.url.as_deref(), Some("https://hal.science/hal-00000001"));
+    let table = "docid,uri_s,title_s,authFullName_s,producedDateY_i,journalTitle_s,page_s,doiId_s\n\
+                 1,https://hal.science/hal-00000001,Tests,\"Ann De La Rue,Bob Doe\",2021,J Tests,12-19,10.5555/a\n";
+    let row = references(table).remove(0);
+    assert_eq!((row.authors.len(), row.year, row.journal.as_deref()), (2, Some(2021), Some("J Tests")));
+    assert_eq!((row.doi.as_deref(), row.url), (first.doi.as_deref(), first.url.clone()));
+}
+
+#[test]
+fn earlier_json_of_clinical_trials_is_read() {
+    let study = r#"{"Rank":1,"Study":{"ProtocolSection":{"IdentificationModule":{"NCTId":"NCT00000001",
+        "BriefTitle":"Short","OfficialTitle":"Tests","SecondaryIdInfoList":{"SecondaryIdInfo":[{"SecondaryId":
+        "2011-001234-12"}]}},"StatusModule":{"StartDateStruct":{"StartDate":"January 2013"}},
+        "DescriptionModule":{"BriefSummary":"We test."},"ConditionsModule":{"ConditionList":{"Condition":["A"]},
+        "KeywordList":{"Keyword":["B"]}},"DesignModule":{"StudyType":"Observational"}}}}"#;
+    for text in [
+        format!(r#"{{"FullStudiesResponse":{{"NStudiesFound":2,"FullStudies":[{study},{study}]}}}}"#),
+        format!(r#"{{"FullStudy":{study}}}"#),
+    ] {
+        let found = references(&text);
+        assert_eq!(found.len(), if text.contains("Response") { 2 } else { 1 });
+        assert_eq!((found[0].title.as_str(), found[0].date.as_deref()), ("Tests", Some("2013-01")));
+        assert_eq!((found[0].keywords.len(), found[0].trial_ids.len()), (2, 2));
+        assert_eq!(found[0].r#abstract.as_deref(), Some("We test."));
+        assert_eq!(found[0].url.as_deref(), Some("https://clinicaltrials.gov/study/NCT00000001"));
+    }
+    let text = r#"{"StudyFieldsResponse":{"FieldList":["NCTId","BriefTitle"],"StudyFields":[
+        {"Rank":1,"NCTId":["NCT00000001"],"BriefTitle":["One"],"Condition":["A","B"],"StartDate":["May 2012"]},
+        {"Rank":2,"NCTId":["NCT00000002"],"BriefTitle":["Two"],"OfficialTitle":[]}]}}"#;
+    let found = references(text);
+    assert_eq!((found.len(), found[1].title.as_str()), (2, "Two"));
+    assert_eq!((found[0].date.as_deref(), &found[0].keywords), (Some("2012-05"), &own(&["A", "B"])));
+    assert_eq!(found[0].trial_ids, ["NCT00000001"]);
+}
+
+#[test]
+fn values_of_r_in_cells_are_read() {
+    let cell = |column: &str, cell: &str| {
+        let cell = cell.replace('"', "\"\"");
+        references(&format!("Title,Year,{column}\nTests,2020,\"{cell}\"\n")).remove(0)
+    };
+    for authors in [
+        "c(\"Roe A\", \"Doe B\")",
+        "list(\"Roe A\", \"Doe B\")",
+        "list(c(\"Roe A\", \"Doe B\"))",
+        "list(id = c(\"https://openalex.org/A1\", \"A2\"), display_name = c(\"Roe A\", \"Doe B\"), orcid = c(NA, \"x\"))",
+        "list(given = c(\"A\", \"B\"), family = c(\"Roe\", \"Doe\"), sequence = c(\"first\", \"additional\"))",
+    ] {
+        assert_eq!(cell("Authors", authors).authors, ["Roe, A", "Doe, B"], "{authors}");
+    }
+    assert_eq!(
+        cell("Keywords", "list(id = c(\"x\", \"y\"), display_name = c(\"a, b\", \"c\"))").keywords,
+        ["a, b", "c"]
+    );
+    assert_eq!(cell("Keywords", "list(\"a, b\", \"c\")").keywords, ["a, b", "c"]);
+    for absent in ["NULL", "character(0)", "list()", "NA"] {
+        let found = cell("Keywords,Abstract", absent);
+        assert_eq!((found.keywords.len(), found.r#abstract), (0, None), "{absent}");
+    }
+    let ids = "c(openalex = \"https://openalex.org/W1\", doi = \"https://doi.org/10.5555/a\", \
+               pmid = \"https://pubmed.ncbi.nlm.nih.gov/30000001\")";
+    let found = cell("ids", ids);
+    assert_eq!((found.doi.as_deref(), found.pmid.as_deref()), (Some("10.5555/a"), Some("30000001")));
+    assert_eq!(cell("doi", "c(\"10.5555/a\")").doi.as_deref(), Some("10.5555/a"));
+}
+
+#[test]
+fn nested_cells_of_openalex_are_read() {
+    let header = "title,publication_year,authorships,primary_location,biblio,abstract_inverted_index";
+    let cells = [
+        "[{'author': {'id': 'A1', 'display_name': \"\"Roe, Ann\"\"}, 'institutions': [], 'raw_author_name': 'A'}]",
+        "{'is_oa': True, 'pdf_url': None, 'source': {'id': 'S1', 'display_name': 'J Tests'}}",
+        "{'volume': '6', 'issue': None, 'first_page': '11', 'last_page': '19'}",
+        "{'We': [0, 2], 'tested': [1], 'agreed': [3]}",
+    ];
+    let found = references(&format!("{header}\nTests,2020,\"{}\"\n", cells.join("\",\""))).remove(0);
+    assert_eq!((found.authors, found.journal.as_deref()), (own(&["Roe, Ann"]), Some("J Tests")));
+    assert_eq!((found.volume.as_deref(), found.pages.as_deref()), (Some("6"), Some("11-19")));
+    assert_eq!(found.r#abstract.as_deref(), Some("We tested We agreed"));
+}
+
+#[test]
+fn tables_of_packages_of_r_are_read() {
+    let header = "\"\",\"AU\",\"DE\",\"ID\",\"JI\",\"AB\",\"DT\",\"DI\",\"BP\",\"EP\",\"SO\",\"LA\",\"UT\",\"PY\",\"VL\",\"IS\",\"TI\",\"SR\"";
+    let row = "\"ROE A, 2010, J\",\"ROE A;DOE BC\",\"ONE;TWO\",\"THREE\",\"J. T.\",\"TEXT.\",\"ARTICLE\",\"10.5555/a\",\"12\",\"19\",\
+               \"J TESTS\",\"ENGLISH\",\"ISI000276344500004\",\"2010\",\"4\",\"2\",\"TESTS\",\"ROE A, 2010, J\"";
+    let found = references(&format!("{header}\n{row}\n")).remove(0);
+    assert_eq!((found.authors, found.keywords), (own(&["ROE, A", "DOE, BC"]), own(&["ONE", "TWO", "THREE"])));
+    assert_eq!(
+        (found.pages.as_deref(), found.wos_id.as_deref()),
+        (Some("12-19"), Some("WOS:000276344500004"))
+    );
+    let table = "pmid,title,year,journal,lastname,firstname\n30000001,Tests,2020,J Tests,Roe,Ann B\n";
+    assert_eq!(references(table).remove(0).authors, ["Roe, Ann B"]);
+}

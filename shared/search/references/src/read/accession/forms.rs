@@ -7,13 +7,15 @@ use super::super::identifiers::{pmid, running_number};
 /// The longest number of a record in a database.
 pub(super) const MAX_NUMBER: usize = 40;
 
-/// Adds the collection to a number of Web of Science, which earlier versions of EndNote omit.
+/// Adds the collection to a number of Web of Science, which earlier versions of EndNote omit. The package bibliometrix of
+/// R only omits the colon: `ISI000276344500004`.
 pub(super) fn with_collection(number: &str) -> Cow<'_, str> {
     let number = number.trim();
-    let is_number = number.len() == 15
-        && ["000", "001", "A19"].iter().any(|start| number.starts_with(start))
-        && number.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    if is_number { Cow::Owned(format!("WOS:{number}")) } else { Cow::Borrowed(number) }
+    let plain = number.strip_prefix("ISI").or_else(|| number.strip_prefix("WOS")).unwrap_or(number);
+    let is_number = plain.len() == 15
+        && ["000", "001", "A19"].iter().any(|start| plain.starts_with(start))
+        && plain.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if is_number { Cow::Owned(format!("WOS:{plain}")) } else { Cow::Borrowed(number) }
 }
 
 /// Parses the number of PubMed Central: `PMC7012345`, also after a label, and with a version.

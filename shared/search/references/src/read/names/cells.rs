@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{
-    super::{entities, notation, tidy::line},
+    super::{entities, frames, notation, tidy::line},
     additions::without_additions,
     groups::is_organisation,
     lists::{each, several, without_others},
@@ -22,6 +22,9 @@ pub(in crate::read) fn split_cell(cell: &str) -> Vec<String> {
         notation::maps(cell).into_iter().flatten().filter_map(|map| mapped_name(&map)).collect();
     if !mapped.is_empty() {
         return mapped;
+    }
+    if let Some(people) = frames::people(&entities::decode(cell.trim())) {
+        return people;
     }
     let decoded = between_breaks(entities::decode(cell.trim()));
     let cell = decoded.as_ref();
