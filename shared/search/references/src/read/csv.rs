@@ -50,7 +50,14 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
     if found.is_unclosed() {
         draft.extra.push(REPAIRED, "a quotation mark was not closed");
     }
-    for (column, cell) in header.columns.iter().zip(&row).filter(|(_, cell)| !tidy::is_blank(cell)) {
+    let filled = || header.columns.iter().zip(&row).filter(|(_, cell)| !tidy::is_blank(cell));
+    for (at, (column, cell)) in filled().enumerate() {
+        // Programs repeat the column of the authors.
+        let is_author =
+            column.named.is_some_and(|named| named.field == Field::Author) && width <= MAX_COMPARED;
+        if is_author && filled().take(at).any(|before| before.0.name == column.name && before.1 == cell) {
+            continue;
+        }
         // R writes NA into empty cells.
         if frames::is_absent(cell) {
             continue;
@@ -232,6 +239,9 @@ fn apart(cell: &str) -> String {
     }
     names
 }
+
+/// The maximum number of columns of a table in which columns are compared with each other.
+const MAX_COMPARED: usize = 256;
 
 /// Adds the author whose names are in two columns, as in tables with a row for each author.
 fn author_in_parts(draft: &mut Draft<'_>, header: &Header, row: &[Cow<'_, str>]) {

@@ -177,6 +177,7 @@ const COMMON: &[Path] = &[
             "year_published",
             "yearPublished",
             "publication_year",
+            "published.year",
             "date",
             "date_published",
             "publishedDate",
@@ -186,6 +187,7 @@ const COMMON: &[Path] = &[
     (
         Field::Journal,
         &[
+            "journalfull",
             "journal",
             "journal.title",
             "journal.name",
@@ -204,9 +206,9 @@ const COMMON: &[Path] = &[
     (Field::Doi, &["doi", "identifiers.doi"]),
     (Field::Pmid, &["pmid", "identifiers.pmid"]),
     (Field::Abstract, &["abstract", "description"]),
-    (Field::Keyword, &["keywords.*"]),
-    (Field::Url, &["article_url", "ee", "url"]),
-    (Field::Type, &["type", "publication_type"]),
+    (Field::Keyword, &["keywords.*", "keywords"]),
+    (Field::Url, &["article_url", "ee", "url", "url.*"]),
+    (Field::Type, &["type", "publication_type", "kind"]),
 ];
 
 const DATA_CITE: &[Path] = &[
@@ -337,7 +339,7 @@ pub(super) fn read(item: &Map<String, Value>) -> Option<Draft<'static>> {
         add_values(&mut draft, item, paths, |value| value);
     }
     if draft.people() == 0 {
-        let people = item.get("authors").and_then(Value::as_array);
+        let people = item.get("authors").or_else(|| item.get("author")).and_then(Value::as_array);
         people.into_iter().flatten().filter_map(person).for_each(|name| draft.author(Field::Author, name));
     }
     numbers(&mut draft, item);
@@ -377,6 +379,9 @@ fn inner(item: &Map<String, Value>) -> Option<&Map<String, Value>> {
 /// The paths of the object's database, and the name of the database.
 fn shape(item: &Map<String, Value>) -> Option<(&'static [Path], &'static str)> {
     let has = |name: &str| item.contains_key(name);
+    // Paperpile has the names of people in parts.
+    let has_parts =
+        item.get("author").and_then(|people| people.get(0)?.get("last")).is_some_and(Value::is_string);
     // The fields of a BibTeX entry, with all authors in one text. CSL-JSON has a list of them, and `issued`.
     let is_entry = has("year") && item.get("author").is_some_and(Value::is_string);
     let shapes: [(bool, &'static [Path], &'static str); 15] = [
@@ -394,7 +399,7 @@ fn shape(item: &Map<String, Value>) -> Option<(&'static [Path], &'static str)> {
         (has("dc:title"), SCOPUS, "Scopus"),
         (has("titles") && has("creators"), DATA_CITE, ""),
         (has("title") && has("publicationdateyear"), ERIC, "ERIC"),
-        (has("title") && ((has("authors") && !has("author")) || is_entry), COMMON, ""),
+        (has("title") && ((has("authors") && !has("author")) || is_entry || has_parts), COMMON, ""),
     ];
     shapes.into_iter().find(|(fits, ..)| *fits).map(|(_, paths, database)| (paths, database))
 }
@@ -544,10 +549,10 @@ fn people_of_hal(draft: &mut Draft<'static>, item: &Map<String, Value>) {
 
 /// The name of a person in parts.
 fn person(value: &Value) -> Option<String> {
-    let part = |names: [&str; 2]| {
+    let part = |names: [&str; 3]| {
         names.iter().find_map(|name| value.get(*name)).and_then(Value::as_str).unwrap_or_default()
     };
-    names::joined(part(["last_name", "lastName"]), part(["first_name", "firstName"]))
+    names::joined(part(["last_name", "lastName", "last"]), part(["first_name", "firstName", "first"]))
 }
 
 /// Calls a function with each value at the end of a path.

@@ -40,6 +40,8 @@ impl<'a> FieldResolver<'a> {
                 reference.title = tidy::line_of(value.text).unwrap_or_default();
                 return None;
             }
+            // CENTRAL writes the link to a registration there.
+            Field::Journal if is_link(&value.text) => return Some(value),
             Field::Journal => &mut reference.journal,
             Field::Volume => &mut reference.volume,
             Field::Issue => &mut reference.issue,
@@ -193,6 +195,12 @@ impl<'a> FieldResolver<'a> {
         reference.r#type = if types.len() > 1 { Some(types.join("; ")) } else { types.pop() };
         self.reference
     }
+}
+
+/// Returns `true` for a link and nothing else.
+fn is_link(text: &str) -> bool {
+    let text = text.trim();
+    (text.starts_with("http://") || text.starts_with("https://")) && !text.contains(char::is_whitespace)
 }
 
 /// Returns `true` for a month without a year, under a tag that is not the preferred one for dates.

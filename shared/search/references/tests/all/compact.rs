@@ -243,10 +243,13 @@ fn other_forms_are_read_at_any_join() {
 /// A whole document or BibTeX file on one line may be longer than the lines that are inspected otherwise.
 #[test]
 fn long_line_is_read_at_any_join() {
+    const FIRST: [&str; 8] =
+        ["RIS", "nbib", "CSV", "BibTeX on one line", "JSON lines", "EndNote XML", "Ovid", "CNKI"];
     let mut wrong = Vec::new();
     let is_on_one_line = |writer: &&Writer| !file(writer, 1, 2).0.contains('\n');
+    let firsts = all().filter(|writer| FIRST.contains(&writer.format));
     for (first, second) in
-        all().flat_map(|first| all().filter(is_on_one_line).map(move |second| (first, second)))
+        firsts.flat_map(|first| all().filter(is_on_one_line).map(move |second| (first, second)))
     {
         let ((one, mut wanted), (two, more)) = (file(first, 1, 2), file(second, 2, 1_500));
         let (three, last) = file(first, 3, 2);

@@ -1156,3 +1156,21 @@ fn tables_of_packages_of_r_are_read() {
     let table = "pmid,title,year,journal,lastname,firstname\n30000001,Tests,2020,J Tests,Roe,Ann B\n";
     assert_eq!(references(table).remove(0).authors, ["Roe, Ann B"]);
 }
+
+#[test]
+fn json_of_paperpile_is_read() {
+    let text = r#"[{"_id":"a","title":"Tests","author":[{"first":"Ann B","last":"Roe","formatted":"Roe AB"}],
+        "journal":"J T","journalfull":"J Tests","pages":"12-19","published":{"year":"2019"},"doi":"10.5555/a",
+        "pmid":"30000001","keywords":"one;two","kind":"Journal Article","url":["http://example.org"]}]"#;
+    let found = references(text).remove(0);
+    assert_eq!((found.authors, found.journal.as_deref()), (own(&["Roe, Ann B"]), Some("J Tests")));
+    assert_eq!((found.year, found.pages.as_deref()), (Some(2019), Some("12-19")));
+    assert_eq!((found.doi.as_deref(), found.keywords), (Some("10.5555/a"), own(&["one", "two"])));
+}
+
+#[test]
+fn repeated_author_column_is_read_once() {
+    let table = "title,author,year,author\nTests,\"Roe, Ann and Doe, B\",2020,\"Roe, Ann and Doe, B\"\n";
+    assert_eq!(references(table).remove(0).authors, ["Roe, Ann", "Doe, B"]);
+    assert_eq!(with(&["JO  - https://clinicaltrials.gov/show/NCT00000001"]).journal, None);
+}
