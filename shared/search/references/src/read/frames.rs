@@ -177,7 +177,7 @@ fn rows(value: Value) -> Vec<Map<String, Value>> {
         Value::Array(items) => items.into_iter().flat_map(rows).collect(),
         Value::Object(columns) => {
             let longest = columns.values().filter_map(Value::as_array).map(Vec::len).max();
-            // The names of a person in a map of Python are no lists.
+            // A map of Python has no columns.
             let Some(length) = longest.filter(|length| *length > 0) else { return vec![columns] };
             let cell = |value: &Value, row: usize| match value {
                 Value::Array(items) => items.get(row).cloned().unwrap_or_default(),

@@ -10,7 +10,7 @@
 
 use memchr::{memchr, memchr_iter, memchr2, memchr3};
 
-use super::{Splitter, Step, lines::unmarked, unclosed::Shape};
+use super::{Splitter, Step, lines::unmarked, starts, unclosed::Shape};
 use crate::{
     Delimiter,
     table::header::{has_quotes, is_header, is_separator_line, known_columns},
@@ -18,10 +18,10 @@ use crate::{
 
 /// The first words of remarks, in lower case, before a colon.
 #[rustfmt::skip]
-const REMARKS: [&[u8]; 24] = [
+const REMARKS: [&[u8]; 25] = [
     b"total", b"records", b"results", b"hits", b"search", b"query", b"strategy", b"database", b"databases", b"source",
     b"provider", b"content", b"exported", b"export", b"downloaded", b"date", b"note", b"notes", b"from", b"to", b"subject",
-    b"sent", b"copyright", b"limits",
+    b"sent", b"copyright", b"limits", b"about",
 ];
 /// The maximum number of words before the colon of a remark.
 const MAX_NAME_WORDS: usize = 3;
@@ -165,8 +165,11 @@ impl Csv {
             HeaderState::Found(header) if header.as_slice() == unmarked(row) => {
                 return Step::Header { row: 0..stop, consumed: next };
             }
-            // A table with other columns begins.
+            // A table with other columns begins, possibly behind the last row on its line.
             HeaderState::Found(_) if known_columns(unmarked(row), self.delimiter) > 0 => {
+                if let Some(step) = self.row_before_header(row, delimiters, true) {
+                    return step;
+                }
                 self.set_header(unmarked(row).to_vec());
                 return Step::Header { row: 0..stop, consumed: next };
             }
@@ -175,10 +178,44 @@ impl Csv {
             }
             HeaderState::Found(_) | HeaderState::None => {}
         }
+        if fault.is_none()
+            && let Some(step) = self.row_before_header(row, delimiters, false)
+        {
+            return step;
+        }
         if fault.is_none() && self.header_delimiters + 1 >= MIN_COLUMNS && self.is_remark(row, delimiters) {
             return Step::Skip { consumed: next };
         }
         Step::Found { record: 0..stop, consumed: next, fault }
+    }
+
+    /// Returns the row before the header of another table on its line. `is_header` is `true` if the line is a header too.
+    fn row_before_header(&mut self, row: &[u8], delimiters: usize, is_header: bool) -> Option<Step> {
+        let HeaderState::Found(_) = self.header else { return None };
+        if delimiters <= self.header_delimiters {
+            return None;
+        }
+        let at = self.joined_header(row)?;
+        if is_header && !starts::has_only_values(&row[..at], self.delimiter) {
+            return None;
+        }
+        self.lacks_end = false;
+        Some(Step::Found { record: 0..at, consumed: at, fault: None })
+    }
+
+    /// Finds the header of another table that begins in the last cell of the row, as the row had no line break.
+    fn joined_header(&self, row: &[u8]) -> Option<usize> {
+        let (mut left, mut start) = (self.header_delimiters, 0);
+        loop {
+            let cell = &row[start..];
+            let quoted = if self.quotes && cell.first() == Some(&b'"') { quoted_length(cell)? } else { 0 };
+            let stop = start + quoted + memchr(self.delimiter.byte(), &cell[quoted..])?;
+            if left == 0 {
+                return starts::header_in_row(row, start..stop, self.delimiter).filter(|at| *at > 0);
+            }
+            left -= 1;
+            start = stop + 1;
+        }
     }
 
     /// Returns `true` for a row whose delimiters are all at its end, behind a remark.
@@ -209,6 +246,18 @@ impl Csv {
     }
 }
 
+/// The length of a quoted cell up to the quotation mark that closes it.
+fn quoted_length(cell: &[u8]) -> Option<usize> {
+    let mut at = 1;
+    loop {
+        at += memchr(b'"', cell.get(at..)?)? + 1;
+        if cell.get(at) != Some(&b'"') {
+            return Some(at);
+        }
+        at += 1;
+    }
+}
+
 /// Returns `true` for `Total records: 2`, `12     zinc.mp. (345)`, a line without letters and digits, and the like. Any
 /// other text may be a title.
 fn is_remark(text: &[u8]) -> bool {
@@ -219,7 +268,9 @@ fn is_remark(text: &[u8]) -> bool {
         return false;
     }
     let is_rule = !text.iter().any(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii());
-    is_rule || is_named_remark(text) || is_search_line(text) || text.starts_with("©".as_bytes())
+    // JabRef writes `% Encoding: UTF-8` above its entries.
+    let is_comment = text.starts_with(b"% Encoding:");
+    is_rule || is_comment || is_named_remark(text) || is_search_line(text) || text.starts_with("©".as_bytes())
 }
 
 /// Returns `true` for `Total records: 2`.

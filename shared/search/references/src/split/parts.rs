@@ -120,6 +120,8 @@ impl Parts {
             (Some(Page::Inside), PartKind::Read(format)) => !is_of_page(format, &line[start.at..]),
             (Some(Page::Behind), _) => true,
             // A record of the same format at the beginning of a line is found by the splitter of that format.
+            // The splitter of a table finds the header behind a row with the same delimiter.
+            (None, PartKind::Read(format @ Format::Csv { .. })) => format != self.format,
             (None, PartKind::Read(format)) => {
                 let is_same = is_same(format, self.format)
                     || (self.format == Format::LooseRis && format == Format::Ris);

@@ -546,23 +546,23 @@ fn joined_line(line: &[u8], after: &[u8], wanted: Option<Format>) -> Option<(usi
 fn joined_entry(line: &[u8], after: &[u8], current: Format) -> Option<usize> {
     let begins = |at: &usize| {
         let entry = &line[*at..];
-        let is_joined = line[..*at].last().is_some_and(|before| is_end_of_value(*before, current));
-        is_joined && entries::is_first_line(entry) && has_key(entry) && is_entry(entry, after)
+        let before = line[..*at].last().copied().filter(|before| !before.is_ascii_whitespace());
+        // The last cell of a row may be empty, or contain an entry.
+        let is_cell = matches!(current, Format::Csv { delimiter } if before == Some(delimiter.byte()));
+        before.is_some() && entries::is_first_line(entry) && has_key(entry) && is_entry(entry, after, is_cell)
     };
     memchr::memchr_iter(b'@', line).find(begins)
 }
 
-/// Returns `true` unless this byte shows that a cell or a text continues behind it.
-fn is_end_of_value(byte: u8, current: Format) -> bool {
-    let is_delimiter = matches!(current, Format::Csv { delimiter } if delimiter.byte() == byte);
-    !byte.is_ascii_whitespace() && !is_delimiter
-}
-
-/// Returns `true` unless an apparent entry is quoted by a text.
-fn is_entry(entry: &[u8], after: &[u8]) -> bool {
+/// Returns `true` unless an apparent entry is quoted by a text or is a cell.
+fn is_entry(entry: &[u8], after: &[u8], is_cell: bool) -> bool {
     let Some(end) = entries::closed_end(entry) else { return !entry.trim_ascii_end().ends_with(b"}") };
     let rest = entry[end..].trim_ascii();
-    let is_last = || rest.is_empty() && is_followed_by_record(after);
+    let is_last = || {
+        let is_end =
+            if is_cell { after.trim_ascii_start().starts_with(b"@") } else { is_followed_by_record(after) };
+        rest.is_empty() && is_end
+    };
     rest.starts_with(b"@") || is_last() || at_start(unmarked(rest), after).is_some()
 }
 
@@ -728,21 +728,53 @@ fn joined_header(line: &[u8], is_header: bool) -> Option<(usize, Delimiter)> {
                 !may_be_joined && cell.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
             let name = joined_name(cell).filter(|_| !is_name);
             first = name.map(|length| end - length).filter(begins).or(first);
-            if may_be_joined && unclear.is_none() && has_title && known >= header::SURE_COLUMNS {
+            let name = std::str::from_utf8(cell).unwrap_or_default();
+            let named = header::column(name.trim_matches('"'), 0).named;
+            if may_be_joined && named.is_none() && has_title && known >= header::SURE_COLUMNS {
                 let length = unclear_name(cell).filter(|length| *length < cell.len());
-                unclear = length.map(|length| end - length).filter(begins);
+                unclear = length.map(|length| end - length).filter(begins).or(unclear);
             }
             if start == 0 || end - start > header::MAX_NAME {
                 break;
             }
-            let name = std::str::from_utf8(cell).unwrap_or_default();
-            let named = header::column(name.trim_matches('"'), 0).named;
             known += usize::from(named.is_some());
             has_title |= named.is_some_and(|named| named.field == Field::Title);
             end = start - 1;
         }
         first.or(unclear).map(|at| (at, delimiter))
     })
+}
+
+/// Finds the header of another table that is joined to the last cell of a row, by the place of the cell that holds both.
+pub(super) fn header_in_row(row: &[u8], cell: std::ops::Range<usize>, delimiter: Delimiter) -> Option<usize> {
+    let text = &row[cell.clone()];
+    let quoted = || {
+        let front = text.strip_suffix(b"\"")?;
+        memchr::memrchr(b'"', front)
+    };
+    let behind_quote = || memchr::memrchr(b'"', text).map(|at| at + 1).filter(|at| *at < text.len());
+    let unclear = || unclear_name(text).map(|length| text.len() - length);
+    // The last cell of the row may be empty.
+    let name = std::str::from_utf8(text).unwrap_or_default().trim_matches('"');
+    let is_name = header::column(name, 0).named.is_some()
+        || FIRST_NAMES.iter().any(|first| name.as_bytes().eq_ignore_ascii_case(first));
+    let whole = Some(0).filter(|_| is_name && !text.starts_with(b"\"\""));
+    let places = [whole, quoted(), behind_quote(), unclear(), Some(0)];
+    let is_header = |at: &usize| row.len() - at <= MAX_HEADER && known_columns(&row[*at..], delimiter) > 0;
+    places.into_iter().flatten().map(|at| cell.start + at).find(is_header)
+}
+
+/// Returns `true` for the front of a row whose cells before the last one are values. One in four may also be the name of
+/// a column, such as `NO`.
+pub(super) fn has_only_values(front: &[u8], delimiter: Delimiter) -> bool {
+    let end = memchr::memrchr(delimiter.byte(), front).unwrap_or_default();
+    let is_name = |cell: &&[u8]| {
+        let name = std::str::from_utf8(cell).unwrap_or_default();
+        header::column(name.trim_matches('"'), 1).named.is_some()
+    };
+    let cells = || front[..end].split(|byte| *byte == delimiter.byte());
+    cells().any(|cell| has_values(cell) || cell.len() > header::MAX_NAME)
+        && cells().filter(is_name).count() * 4 <= cells().count()
 }
 
 /// Names of first columns that are not fields, in lower case.
@@ -773,6 +805,11 @@ fn unclear_name(cell: &[u8]) -> Option<usize> {
     /// The minimum length of a name in the middle of a word.
     const MIN_NAME: usize = 3;
     let from = cell.len().saturating_sub(header::MAX_NAME).max(1);
+    // The name may be quoted: `2020."Key"`.
+    if let Some(front) = cell.strip_suffix(b"\"") {
+        let at = memchr::memrchr(b'"', front).filter(|at| *at > 0 && !cell[at - 1].is_ascii_whitespace())?;
+        return Some(cell.len() - at);
+    }
     let is_known = |at: &usize| {
         let name = std::str::from_utf8(&cell[*at..]).ok().filter(|name| !name.contains(':'));
         name.is_some_and(|name| header::column(name, 0).named.is_some())

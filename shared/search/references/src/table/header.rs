@@ -361,8 +361,9 @@ pub(crate) fn known_columns(row: &[u8], delimiter: Delimiter) -> usize {
     // counted.
     let mut at = 0;
     let mut ends = memchr::memchr_iter(delimiter.byte(), row).chain([row.len()]);
-    let begins =
-        |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii() || matches!(byte, b'"' | b'_' | b'#');
+    let begins = |byte: &u8| {
+        byte.is_ascii_alphanumeric() || !byte.is_ascii() || matches!(byte, b'"' | b'_' | b'#' | b'(')
+    };
     // Without its equals sign, `a=1` would be the name of a column.
     let is_name =
         |cell: &[u8]| cell.len() <= MAX_NAME && cell.first().is_none_or(begins) && !cell.contains(&b'=');

@@ -268,3 +268,47 @@ fn long_line_is_read_at_any_join() {
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+/// The header of a table joined to the last row of another one with the same delimiter.
+#[test]
+fn header_behind_last_row_is_found() {
+    const ROWS: [&str; 5] = [
+        "Title,Year,DOI\nOne,2020,10.5555/a",
+        "\"Title\",\"Year\",\"Notes\"\n\"One\",\"2020\",\"a \"\"b\"\"\"",
+        "Title,Year,Notes\nOne,2020,",
+        "Key,Title,Year,Extra\n1,One,2020,PMID: 30000001",
+        "Title,Year,Language\nOne,2020,NO",
+    ];
+    const HEADERS: [&str; 7] = [
+        "Title,Authors,Year,DOI",
+        "\"\",\"title\",\"authors\",\"year\"",
+        "\"Refid\",\"Author\",\"Title\",\"Abstract\",\"Year\"",
+        "Key,Item Type,Title,Author,Year",
+        "record_id,title,abstract,authors,year",
+        "pmid,title,authors,journal,year",
+        "(internal) id,pubmed id,keywords,abstract,title,authors",
+    ];
+    for (first, header) in ROWS.into_iter().flat_map(|first| HEADERS.map(|header| (first, header))) {
+        let cell = |name: &str| if name.to_lowercase().trim_matches('"') == "title" { "Two" } else { "7" };
+        let row: Vec<&str> = header.split(',').map(cell).collect();
+        let found = titles(&format!("{first}{header}\n{}\n", row.join(",")), usize::MAX);
+        assert_eq!(found, ["One", "Two"], "{first}{header}");
+    }
+}
+
+#[test]
+fn file_behind_an_empty_cell_is_found() {
+    let table = "Title,Year,Notes\nOne,2020,";
+    for next in [
+        "@article{k, title={Two}}\n@article{l, title={Two}}\n",
+        "@article{k,\n  title={Two}\n}\n@article{l, title={Two}}\n",
+        "TY  - JOUR\nTI  - Two\nER  - \nTY  - JOUR\nTI  - Two\nER  - \n",
+    ] {
+        assert_eq!(titles(&format!("{table}{next}"), usize::MAX), ["One", "Two", "Two"], "{next}");
+    }
+    for remark in ["\"About the data: exported today. Criteria: x.\"", "% Encoding: UTF-8"] {
+        let text = format!("{table}\n{remark}\nRank,Title,DOI,Year\n1,Two,10.5555/a,2020\n");
+        let (outcomes, _) = crate::read(text.as_bytes()).unwrap();
+        assert_eq!(outcomes.len(), 2, "{remark}");
+    }
+}
