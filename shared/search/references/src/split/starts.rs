@@ -65,6 +65,11 @@ pub(super) fn find(line: &[u8], whole: bool, after: &[u8], current: Format) -> O
     let plain = unmarked(line);
     let start = if whole || plain.len() < line.len() { at_start(plain, after) } else { None };
     if let Some(kind) = start {
+        if let PartKind::Read(Format::Csv { .. }) = kind
+            && let Some(start) = marked(line, after)
+        {
+            return Some(start);
+        }
         // The first name of a header may be joined to the last value of a file.
         if let PartKind::Read(Format::Csv { .. }) = kind
             && let Some((at, delimiter)) = joined_header(line, true)
@@ -73,6 +78,9 @@ pub(super) fn find(line: &[u8], whole: bool, after: &[u8], current: Format) -> O
             return Some(Start { at: before_mark(line, at), kind });
         }
         return Some(Start { at: 0, kind });
+    }
+    if let Some(start) = marked(line, after) {
+        return Some(start);
     }
     // The next file begins after the end of the last record.
     let behind = |end: usize| {
@@ -92,6 +100,14 @@ pub(super) fn find(line: &[u8], whole: bool, after: &[u8], current: Format) -> O
         _ => None,
     };
     next.or_else(|| joined(line, after, current))
+}
+
+/// Finds the file behind a byte-order mark in the middle of a line.
+fn marked(line: &[u8], after: &[u8]) -> Option<Start> {
+    let mut marks = memchr::memchr_iter(0xEF, line)
+        .filter(|at| *at > 0 && unmarked(&line[*at..]).len() + MARK_LENGTH == line.len() - at);
+    let at = marks.next()?;
+    Some(Start { at, kind: at_start(unmarked(&line[at..]), after)? })
 }
 
 /// Finds the beginning of a file in the front of a line that is too long for [`find`]: a whole document, or a whole
@@ -709,7 +725,9 @@ fn joined_header(line: &[u8], is_header: bool) -> Option<(usize, Delimiter)> {
     if let Some(at) = WEB_OF_SCIENCE.find(line).filter(|at| known_columns(&line[*at..], Delimiter::Tab) > 0) {
         return Some((at, Delimiter::Tab));
     }
-    TITLE.find(line).or_else(|| CAPITAL_TITLE.find(line))?;
+    if !is_header {
+        TITLE.find(line).or_else(|| CAPITAL_TITLE.find(line))?;
+    }
     let is_table = |delimiter: &Delimiter| {
         memchr::memchr_iter(delimiter.byte(), line).nth(header::SURE_COLUMNS - 2).is_some()
     };
@@ -822,12 +840,17 @@ fn unclear_name(cell: &[u8]) -> Option<usize> {
                 || (first.is_ascii_alphanumeric() && !before.is_ascii_alphanumeric())
         }
     };
-    let at = (from..cell.len().saturating_sub(MIN_NAME - 1))
-        .find(|at| !cell[*at].is_ascii_whitespace() && is_known(at))
-        .or_else(|| (from..cell.len()).find(is_first))
-        .or_else(|| (from..cell.len()).rev().find(is_border))?;
-    // A blank shows that it is part of a text.
-    (!cell[at - 1].is_ascii_whitespace()).then_some(cell.len() - at)
+    let known = (from..cell.len().saturating_sub(MIN_NAME - 1))
+        .find(|at| !cell[*at].is_ascii_whitespace() && is_known(at));
+    let first = || (from..cell.len()).find(is_first);
+    let border = || (from..cell.len()).rev().find(is_border);
+    // A blank shows that it is part of a text or of the name.
+    let is_joined = |at: &usize| !cell[at - 1].is_ascii_whitespace();
+    match known {
+        Some(at) => Some(at).filter(is_joined),
+        None => first().filter(is_joined).or_else(|| border().filter(is_joined)),
+    }
+    .map(|at| cell.len() - at)
 }
 
 /// The length of the name of a column that a cell ends with, after other text.

@@ -142,6 +142,7 @@ pub(crate) const RULES: &[Rule] = &[
         "pubtype", "subtypedescription",
         "tipodepublicação", "tipodepublicación", "tipodedocumento",
     ] },
+    Rule { field: Field::Extra, names: &["nctid", "nctnumber"] },
 ];
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));

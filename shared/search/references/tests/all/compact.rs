@@ -312,3 +312,19 @@ fn file_behind_an_empty_cell_is_found() {
         assert_eq!(outcomes.len(), 2, "{remark}");
     }
 }
+
+#[test]
+fn byte_order_mark_in_a_line_begins_a_file() {
+    let german = "\u{feff}Autor;Titel;Jahr;Zeitschrift\nRoe, A;Two;2020;J Tests\n";
+    for first in [
+        "PMID- 1\nTI  - One\nSO  - J. 2020 May;1(2):3-4.",
+        "Title,Year,DOI\nOne,2020,10.5555/a",
+        "TY  - JOUR\nTI  - One\nER  - ",
+    ] {
+        assert_eq!(titles(&format!("{first}{german}"), usize::MAX), ["One", "Two"], "{first}");
+    }
+    let comma = "Autor;Titel;Jahr;PMID\nRoe, A;One;2020;30000001Article ID,Status,Title,Journal,Authors\n1,a,Two,J,Roe A\n";
+    assert_eq!(titles(comma, usize::MAX), ["One", "Two"]);
+    let fields = "\"Rank\",\"NCTId\",\"Condition\",\"BriefTitle\"\n\"1\",\"NCT00000001\",\"A|B\",\"Two\"\n";
+    assert_eq!(titles(&format!("TY  - JOUR\nTI  - One\nER  - \n{fields}"), usize::MAX), ["One", "Two"]);
+}
