@@ -26,7 +26,9 @@ const MAX_FIRST: usize = 256;
 const MAX_HEADER: usize = 8 * 1024;
 /// The number of bytes at the end of a line that may begin the next file.
 const MAX_JOINED: usize = 96;
-/// The maximum number of angle brackets that are inspected in a line.
+/// The maximum number of cells of a line with which a header may begin.
+const MAX_TRIED: usize = 32;
+/// The maximum number of brackets and entries that are inspected in a line.
 const MAX_BRACKETS: usize = 16;
 
 // Every line is searched for these, so their searchers are built once.
@@ -560,14 +562,14 @@ fn joined_line(line: &[u8], after: &[u8], wanted: Option<Format>) -> Option<(usi
 /// Finds the first BibTeX entry. An entry that is closed on its line may also be quoted by a text, which then continues
 /// behind it, or on the next line.
 fn joined_entry(line: &[u8], after: &[u8], current: Format) -> Option<usize> {
+    let before = |at: usize| line[..at].last().copied().filter(|before| !before.is_ascii_whitespace());
+    let may_begin = |at: &usize| before(*at).is_some() && entries::is_first_line(&line[*at..]);
     let begins = |at: &usize| {
-        let entry = &line[*at..];
-        let before = line[..*at].last().copied().filter(|before| !before.is_ascii_whitespace());
         // The last cell of a row may be empty, or contain an entry.
-        let is_cell = matches!(current, Format::Csv { delimiter } if before == Some(delimiter.byte()));
-        before.is_some() && entries::is_first_line(entry) && has_key(entry) && is_entry(entry, after, is_cell)
+        let is_cell = matches!(current, Format::Csv { delimiter } if before(*at) == Some(delimiter.byte()));
+        has_key(&line[*at..]) && is_entry(&line[*at..], after, is_cell)
     };
-    memchr::memchr_iter(b'@', line).find(begins)
+    memchr::memchr_iter(b'@', line).filter(may_begin).take(MAX_BRACKETS).find(begins)
 }
 
 /// Returns `true` unless an apparent entry is quoted by a text or is a cell.
@@ -732,20 +734,23 @@ fn joined_header(line: &[u8], is_header: bool) -> Option<(usize, Delimiter)> {
         memchr::memchr_iter(delimiter.byte(), line).nth(header::SURE_COLUMNS - 2).is_some()
     };
     Delimiter::ALL.into_iter().filter(is_table).find_map(|delimiter| {
-        let (mut end, mut first, mut unclear) = (line.len(), None, None);
+        let (mut end, mut first, mut unclear, mut tried) = (line.len(), None, None, 0);
         // The number of known names behind the cell.
         let (mut known, mut has_title) = (0, false);
         // The header may extend back to the first cell that is too long for the name of a column.
         while line.len() - end <= MAX_HEADER {
             let start = memchr::memrchr(delimiter.byte(), &line[..end]).map_or(0, |at| at + 1);
             let cell = &line[start..end];
-            let begins = |at: &usize| known_columns(&line[*at..], delimiter) > 0;
+            let mut begins = |at: &usize| {
+                tried += 1;
+                tried <= MAX_TRIED && known_columns(&line[*at..], delimiter) > 0
+            };
             let may_be_joined = !is_header || has_values(cell);
             // The first name of the header itself may be unknown: `entryDate`.
             let is_name =
                 !may_be_joined && cell.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
             let name = joined_name(cell).filter(|_| !is_name);
-            first = name.map(|length| end - length).filter(begins).or(first);
+            first = name.map(|length| end - length).filter(&mut begins).or(first);
             let name = std::str::from_utf8(cell).unwrap_or_default();
             let named = header::column(name.trim_matches('"'), 0).named;
             if may_be_joined && named.is_none() && has_title && known >= header::SURE_COLUMNS {
