@@ -74,7 +74,7 @@ pub(super) fn find(line: &[u8], whole: bool, after: &[u8], current: Format) -> O
         }
         // The first name of a header may be joined to the last value of a file.
         if let PartKind::Read(Format::Csv { .. }) = kind
-            && let Some((at, delimiter)) = joined_header(line, true)
+            && let Some((at, delimiter)) = joined_header(line, true, None)
         {
             let kind = PartKind::Read(Format::Csv { delimiter });
             return Some(Start { at: before_mark(line, at), kind });
@@ -95,7 +95,9 @@ pub(super) fn find(line: &[u8], whole: bool, after: &[u8], current: Format) -> O
         Format::Ris => ris::tag(line).filter(|(name, _)| name == b"ER").and_then(|(_, value)| behind(value)),
         Format::BibTex => {
             let may_follow = |end: &usize| may_begin(unmarked(line[*end..].trim_ascii_start()));
-            let ends = memchr::memchr2_iter(b'}', b')', line).map(|brace| brace + 1);
+            // Prose has a blank behind a parenthesis.
+            let is_end = |at: &usize| line[*at] == b'}' || line.get(at + 1) != Some(&b' ');
+            let ends = memchr::memchr2_iter(b'}', b')', line).filter(is_end).map(|brace| brace + 1);
             ends.filter(may_follow).take(MAX_BRACKETS).find_map(behind)
         }
         Format::WebOfScience if line.starts_with(b"EF") || line.starts_with(b"ER") => behind(2),
@@ -432,7 +434,7 @@ fn joined(line: &[u8], after: &[u8], current: Format) -> Option<Start> {
     // A line that is followed by one of the same record can only end in the first line of that format.
     if is_tagged(after, current)
         && joined_line(line, after, Some(current)).is_none()
-        && !is_followed_by_record(after)
+        && !(may_begin_tagged(after) && is_followed_by_record(after))
     {
         return None;
     }
@@ -442,26 +444,28 @@ fn joined(line: &[u8], after: &[u8], current: Format) -> Option<Start> {
         return None;
     }
     let end = &line[line.len().saturating_sub(MAX_JOINED)..];
-    let is_open = is_open || joined_preface(line, after).is_some();
-    if !is_open && !holds(end, is_in_last_line) && !holds(line, is_in_document) {
-        return None;
+    let read = |(at, format): (usize, Format)| (at, PartKind::Read(format));
+    let of = |format: Format| move |at: usize| (at, PartKind::Read(format));
+    let mut first = joined_preface(line, after).map(read);
+    let mut add = |found: Option<(usize, PartKind)>| {
+        first = first.into_iter().chain(found).min_by_key(|(at, _)| *at);
+    };
+    if holds(end, is_in_last_line) {
+        add(joined_line(line, after, None).map(read));
+        add(joined_citation(line, after, current).map(of(Format::PubMedText)));
+        add(joined_trial(line, after).map(of(Format::EuCtrText)));
     }
-    let formats = [
-        joined_line(line, after, None),
-        joined_entry(line, after, current).map(|at| (at, Format::BibTex)),
-        joined_citation(line, after, current).map(|at| (at, Format::PubMedText)),
-        joined_trial(line, after).map(|at| (at, Format::EuCtrText)),
-        FIELD_ROWS
-            .find(line)
-            .filter(|at| *at > 0 && table(&line[*at..], after) == Some(Format::FieldRows))
-            .map(|at| (at, Format::FieldRows)),
-        joined_json(line, after, current),
-        joined_table(line, after, current),
-        joined_preface(line, after),
-    ];
-    let formats = formats.into_iter().flatten().map(|(at, format)| (at, PartKind::Read(format)));
-    let (at, kind) = formats.chain(joined_document(line, after)).min_by_key(|(at, _)| *at)?;
-    Some(Start { at: before_mark(line, at), kind })
+    if memchr::memchr(b'@', line).is_some() {
+        add(joined_entry(line, after, current).map(of(Format::BibTex)));
+    }
+    if is_open || holds(line, is_in_document) {
+        let is_rows = |at: &usize| *at > 0 && table(&line[*at..], after) == Some(Format::FieldRows);
+        add(FIELD_ROWS.find(line).filter(is_rows).map(of(Format::FieldRows)));
+        add(joined_json(line, after, current).map(read));
+        add(joined_table(line, after, current).map(read));
+        add(joined_document(line, after));
+    }
+    first.map(|(at, kind)| Start { at: before_mark(line, at), kind })
 }
 
 /// Returns `true` if the line before this text is the last one of its record: the text is blank, or its first line
@@ -502,11 +506,10 @@ fn holds(line: &[u8], is_pair: impl Fn(u8, u8) -> bool) -> bool {
     found.into_iter().fold(false, |any, found| any | found)
 }
 
-/// Returns `true` for a pair that the beginnings in [`joined_document`], [`joined_json`], [`joined_entry`],
-/// [`joined_table`] and [`FIELD_ROWS`] contain.
+/// Returns `true` for a pair that the beginnings in [`joined_document`], [`joined_json`], [`joined_table`] and
+/// [`FIELD_ROWS`] contain.
 fn is_in_document(first: u8, second: u8) -> bool {
     (first == b'<')
-        | (first == b'@')
         | ((first == b'{') & ((second == b'"') | (second == b' ')))
         | ((first == b'[') & ((second == b'{') | (second == b' ')))
         | ((first == b'\t') & (second == b'A'))
@@ -679,7 +682,9 @@ fn joined_preface(line: &[u8], after: &[u8]) -> Option<(usize, Format)> {
 
 /// Finds the header of a table.
 fn joined_table(line: &[u8], after: &[u8], current: Format) -> Option<(usize, Format)> {
-    let (at, delimiter) = joined_header(line, false)?;
+    // The splitter of a table finds the header behind a row with the same delimiter.
+    let own = if let Format::Csv { delimiter } = current { Some(delimiter) } else { None };
+    let (at, delimiter) = joined_header(line, false, own)?;
     let next = next_line(after)?;
     let is_row = next.contains(&delimiter.byte()) && !is_tagged(next, current);
     is_row.then_some((at, Format::Csv { delimiter }))
@@ -722,8 +727,8 @@ fn before_mark(line: &[u8], at: usize) -> usize {
 }
 
 /// Finds a header whose first name is joined to other text: `2020.Title,Authors,DOI`. If the line itself is a header
-/// (`is_header`), its first name may be an unknown one.
-fn joined_header(line: &[u8], is_header: bool) -> Option<(usize, Delimiter)> {
+/// (`is_header`), its first name may be an unknown one. The delimiter `except` is ignored.
+fn joined_header(line: &[u8], is_header: bool, except: Option<Delimiter>) -> Option<(usize, Delimiter)> {
     if let Some(at) = WEB_OF_SCIENCE.find(line).filter(|at| known_columns(&line[*at..], Delimiter::Tab) > 0) {
         return Some((at, Delimiter::Tab));
     }
@@ -731,7 +736,8 @@ fn joined_header(line: &[u8], is_header: bool) -> Option<(usize, Delimiter)> {
         TITLE.find(line).or_else(|| CAPITAL_TITLE.find(line))?;
     }
     let is_table = |delimiter: &Delimiter| {
-        memchr::memchr_iter(delimiter.byte(), line).nth(header::SURE_COLUMNS - 2).is_some()
+        except != Some(*delimiter)
+            && memchr::memchr_iter(delimiter.byte(), line).nth(header::SURE_COLUMNS - 2).is_some()
     };
     Delimiter::ALL.into_iter().filter(is_table).find_map(|delimiter| {
         let (mut end, mut first, mut unclear, mut tried) = (line.len(), None, None, 0);
@@ -751,8 +757,9 @@ fn joined_header(line: &[u8], is_header: bool) -> Option<(usize, Delimiter)> {
                 !may_be_joined && cell.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
             let name = joined_name(cell).filter(|_| !is_name);
             first = name.map(|length| end - length).filter(&mut begins).or(first);
-            let name = std::str::from_utf8(cell).unwrap_or_default();
-            let named = header::column(name.trim_matches('"'), 0).named;
+            let name = Some(cell).filter(|cell| cell.len() <= header::MAX_NAME);
+            let name = name.and_then(|name| std::str::from_utf8(name).ok());
+            let named = name.and_then(|name| header::column(name.trim_matches('"'), 0).named);
             if may_be_joined && named.is_none() && has_title && known >= header::SURE_COLUMNS {
                 let length = unclear_name(cell).filter(|length| *length < cell.len());
                 unclear = length.map(|length| end - length).filter(begins).or(unclear);

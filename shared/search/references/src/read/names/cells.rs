@@ -23,11 +23,11 @@ pub(in crate::read) fn split_cell(cell: &str) -> Vec<String> {
     if !mapped.is_empty() {
         return mapped;
     }
-    if let Some(people) = frames::people(&entities::decode(cell.trim())) {
-        return people;
-    }
     let decoded = between_breaks(entities::decode(cell.trim()));
     let cell = decoded.as_ref();
+    if let Some(people) = frames::people(cell) {
+        return people;
+    }
     if let Some(items) = notation::list(cell) {
         return items.iter().filter_map(|name| one(name)).collect();
     }
