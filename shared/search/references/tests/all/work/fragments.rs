@@ -1,7 +1,9 @@
 //! The gaps and fragments of generated files.
 
 /// Gaps for each format and each type of value.
-pub(crate) const GAPS: [(&str, &str); 101] = [
+pub(crate) const GAPS: [(&str, &str); 103] = [
+    ("Title,Authors,Year\na,c(\"", "\"),2020\n"),
+    ("PMID - 1\nTI - a\nAB - ", "\n"),
     ("TY  - JOUR\nTI  - ", "\nER  - \n"),
     ("TY  - JOUR\nTI  - a\nAU  - ", "\nER  - \n"),
     ("TY  - JOUR\nTI  - a\nPY  - ", "\nER  - \n"),
@@ -131,7 +133,8 @@ pub(crate) const GAPS: [(&str, &str); 101] = [
 
 /// Pieces of fragments that open, close, separate, refer to or are searched for in some format.
 #[rustfmt::skip]
-pub(crate) const PIECES: [&str; 110] = [
+pub(crate) const PIECES: [&str; 120] = [
+    "a@b{c,d={", "a@b{c,d={e}}", ".title,", "xtitle,year,doi,a", "c(\"", "list(a = ", "[{'a': ", "<xml><", "x[{\"", "\u{feff}",
     "(", ")", "[", "]", "{", "}", "\"", "'", "\\", "$", "<", ">", "&", ";", ",", ".", " ", "\n", "\r", "=", "#", "@", "%",
     "-", "/", ":", "|", "~", "^", "_", "a", "A", "1", "\t", "é", "\u{301}", "\u{a0}", "\\'", "\\\"{", "\\textbf{",
     "\\frac", "\\href{", "\\}", "\\{", "{}", "{\\}", "a={", "a=\"", "\n a = {", "crossref=", "crossref={", "crossref={z}",
