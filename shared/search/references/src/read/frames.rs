@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{names, notation};
+use super::names;
 use crate::work::spend;
 
 /// The maximum depth of nested values.
@@ -70,7 +70,7 @@ fn value(text: &str, depth: u8) -> Option<(Value, &str)> {
     }
     match text.chars().next()? {
         quote @ ('"' | '\'') => {
-            let (text, rest) = notation::quoted(&text[1..], quote)?;
+            let (text, rest) = quoted(&text[1..], quote)?;
             Some((Value::String(text), rest))
         }
         '[' => {
@@ -138,7 +138,7 @@ fn name(text: &str, close: char) -> Option<(String, &str)> {
         _ => return None,
     };
     let (name, rest) = match text.chars().next()? {
-        quote @ ('"' | '\'' | '`') => notation::quoted(&text[1..], quote)?,
+        quote @ ('"' | '\'' | '`') => quoted(&text[1..], quote)?,
         _ => {
             let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
             let end = text.find(|c| !is_name(c))?;
@@ -246,6 +246,45 @@ pub(super) fn keywords(cell: &str) -> Option<Vec<String>> {
     let keywords: Vec<String> =
         rows(value).iter().filter_map(|row| text_of(row, &KEYWORDS).map(str::to_owned)).collect();
     (!keywords.is_empty()).then_some(keywords)
+}
+
+/// Splits a text at the quotation mark that ends it, and resolves escapes.
+pub(super) fn quoted(text: &str, quote: char) -> Option<(String, &str)> {
+    // In UTF-16, because JSON escapes some characters as two units.
+    let (mut units, mut rest) = (Vec::new(), text);
+    loop {
+        let c = rest.chars().next()?;
+        rest = &rest[c.len_utf8()..];
+        if c == quote {
+            return Some((String::from_utf16_lossy(&units), rest));
+        }
+        let number;
+        (number, rest) = if c == '\\' { escape(rest)? } else { (u32::from(c), rest) };
+        match u16::try_from(number) {
+            Ok(unit) => units.push(unit),
+            Err(_) => {
+                let decoded = char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER);
+                units.extend_from_slice(decoded.encode_utf16(&mut [0; 2]));
+            }
+        }
+    }
+}
+
+/// Reads an escape behind its backslash. Returns its character or unit of UTF-16, and the text after it.
+fn escape(text: &str) -> Option<(u32, &str)> {
+    let c = text.chars().next()?;
+    let rest = &text[c.len_utf8()..];
+    let digits = match c {
+        'x' => 2,
+        'u' => 4,
+        'U' => 8,
+        _ => 0,
+    };
+    if let Some(number) = rest.get(..digits).and_then(|digits| u32::from_str_radix(digits, 16).ok()) {
+        return Some((number, &rest[digits..]));
+    }
+    let plain = if matches!(c, 'n' | 'r' | 't') { ' ' } else { c };
+    Some((u32::from(plain), rest))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Lists and maps in Python's notation, which pandas writes into the cells of a table, and vectors of R.
 
-use super::frames;
+use super::frames::{self, quoted};
 use crate::work::spend;
 
 /// Parses a list of texts, such as `['Marx, Karl', "O'Neil, Ann"]` or `c("Marx, Karl", "O'Neil, Ann")`.
@@ -90,45 +90,6 @@ pub(super) fn maps(cell: &str) -> Option<Vec<Map>> {
 
 /// The constants that stand for a missing value.
 const ABSENT: [&str; 4] = ["None", "null", "nan", "NaN"];
-
-/// Splits a text at the quotation mark that ends it, and resolves escapes.
-pub(super) fn quoted(text: &str, quote: char) -> Option<(String, &str)> {
-    // In UTF-16, because JSON escapes some characters as two units.
-    let (mut units, mut rest) = (Vec::new(), text);
-    loop {
-        let c = rest.chars().next()?;
-        rest = &rest[c.len_utf8()..];
-        if c == quote {
-            return Some((String::from_utf16_lossy(&units), rest));
-        }
-        let number;
-        (number, rest) = if c == '\\' { escape(rest)? } else { (u32::from(c), rest) };
-        match u16::try_from(number) {
-            Ok(unit) => units.push(unit),
-            Err(_) => {
-                let decoded = char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER);
-                units.extend_from_slice(decoded.encode_utf16(&mut [0; 2]));
-            }
-        }
-    }
-}
-
-/// Reads an escape behind its backslash. Returns its character or unit of UTF-16, and the text after it.
-fn escape(text: &str) -> Option<(u32, &str)> {
-    let c = text.chars().next()?;
-    let rest = &text[c.len_utf8()..];
-    let digits = match c {
-        'x' => 2,
-        'u' => 4,
-        'U' => 8,
-        _ => 0,
-    };
-    if let Some(number) = rest.get(..digits).and_then(|digits| u32::from_str_radix(digits, 16).ok()) {
-        return Some((number, &rest[digits..]));
-    }
-    let plain = if matches!(c, 'n' | 'r' | 't') { ' ' } else { c };
-    Some((u32::from(plain), rest))
-}
 
 #[cfg(test)]
 mod tests {

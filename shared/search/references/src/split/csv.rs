@@ -10,10 +10,13 @@
 
 use memchr::{memchr, memchr_iter, memchr2, memchr3};
 
-use super::{Splitter, Step, lines::unmarked, starts, unclosed::Shape};
+use super::{Splitter, Step, lines::unmarked, unclosed::Shape};
 use crate::{
     Delimiter,
-    table::header::{has_quotes, is_header, is_separator_line, known_columns},
+    table::{
+        header::{has_quotes, is_header, is_separator_line, known_columns},
+        joined,
+    },
 };
 
 /// The first words of remarks, in lower case, before a colon.
@@ -196,7 +199,7 @@ impl Csv {
             return None;
         }
         let at = self.joined_header(row)?;
-        if is_header && !starts::has_only_values(&row[..at], self.delimiter) {
+        if is_header && !joined::has_only_values(&row[..at], self.delimiter) {
             return None;
         }
         self.lacks_end = false;
@@ -211,7 +214,7 @@ impl Csv {
             let quoted = if self.quotes && cell.first() == Some(&b'"') { quoted_length(cell)? } else { 0 };
             let stop = start + quoted + memchr(self.delimiter.byte(), &cell[quoted..])?;
             if left == 0 {
-                return starts::header_in_row(row, start..stop, self.delimiter).filter(|at| *at > 0);
+                return joined::header_in_row(row, start..stop, self.delimiter).filter(|at| *at > 0);
             }
             left -= 1;
             start = stop + 1;

@@ -2,3 +2,4 @@
 
 pub(crate) mod cells;
 pub(crate) mod header;
+pub(crate) mod joined;
