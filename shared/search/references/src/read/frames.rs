@@ -10,6 +10,12 @@ use crate::work::spend;
 
 /// The maximum depth of nested values.
 const MAX_DEPTH: u8 = 16;
+/// The maximum length of a parsed cell in bytes. Small values take up to a hundred times their length in memory.
+const MAX_CELL: usize = 256 * 1024;
+/// The maximum number of rows of a data frame. The largest collaborations have some 5,000 authors.
+const MAX_ROWS: usize = 20_000;
+/// The maximum length of the name of a column, which each row contains.
+const MAX_NAME: usize = 64;
 /// The names of values of R that contain other values.
 const CALLS: [&str; 8] =
     ["c", "list", "structure", "data.frame", "character", "integer", "numeric", "logical"];
@@ -55,7 +61,7 @@ fn is_call(text: &str, name: &str) -> bool {
 }
 
 fn whole(cell: &str) -> Option<Value> {
-    if !spend(cell.len()) {
+    if cell.len() > MAX_CELL || !spend(cell.len()) {
         return None;
     }
     let (value, rest) = value(cell, 0)?;
@@ -171,7 +177,8 @@ fn object(items: Items) -> Value {
     Value::Object(items.into_iter().filter_map(|(name, value)| Some((name?, value))).collect())
 }
 
-/// The maps of a list, or the rows of a data frame.
+/// The maps of a list, or the rows of a data frame. Its columns are equally long. Other columns are omitted, because a
+/// long one and many short ones would have far more cells than values.
 fn rows(value: Value) -> Vec<Map<String, Value>> {
     match value {
         Value::Array(items) => items.into_iter().flat_map(rows).collect(),
@@ -179,18 +186,20 @@ fn rows(value: Value) -> Vec<Map<String, Value>> {
             let longest = columns.values().filter_map(Value::as_array).map(Vec::len).max();
             // A map of Python has no columns.
             let Some(length) = longest.filter(|length| *length > 0) else { return vec![columns] };
-            let cell = |value: &Value, row: usize| match value {
-                Value::Array(items) => items.get(row).cloned().unwrap_or_default(),
-                value => {
-                    if length == 1 {
-                        value.clone()
-                    } else {
-                        Value::Null
-                    }
+            if length > MAX_ROWS {
+                return Vec::new();
+            }
+            let mut rows = vec![Map::new(); length];
+            for (name, value) in columns {
+                let values = match value {
+                    Value::Array(items) => items,
+                    value => vec![value],
+                };
+                if values.len() == length && name.len() <= MAX_NAME {
+                    rows.iter_mut().zip(values).for_each(|(row, value)| _ = row.insert(name.clone(), value));
                 }
-            };
-            let row = |row| columns.iter().map(|(name, value)| (name.clone(), cell(value, row))).collect();
-            (0..length).map(row).collect()
+            }
+            rows
         }
         _ => Vec::new(),
     }
@@ -309,6 +318,18 @@ mod tests {
         }
         let deep = format!("{}1{}", "[".repeat(40), "]".repeat(40));
         assert_eq!(of(&deep), None);
+    }
+
+    #[test]
+    fn few_bytes_have_few_cells() {
+        let columns = |name: &str| (0..5_000).map(|n| format!("{name}{n} = 1, ")).collect::<String>();
+        let column = |rows: usize| format!("author = c({}\"Roe\")", "\"Doe\", ".repeat(rows - 1));
+        let cells = |cell: &str| rows(parse(cell).unwrap()).iter().map(Map::len).sum::<usize>();
+        assert_eq!(cells(&format!("list({}{})", columns("a"), column(5_000))), 5_000);
+        assert_eq!(cells(&format!("list({} = c(1, 2), {})", "n".repeat(MAX_NAME + 1), column(2))), 2);
+        assert_eq!(cells(&format!("list({})", column(MAX_ROWS))), MAX_ROWS);
+        assert_eq!(cells(&format!("list({})", column(MAX_ROWS + 1))), 0);
+        assert_eq!(parse(&format!("c(\"{}\")", "x".repeat(MAX_CELL))), None);
     }
 
     #[test]
