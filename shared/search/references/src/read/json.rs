@@ -13,6 +13,8 @@ use super::{
 
 /// The maximum number of words in an abstract of OpenAlex, which lists the positions of each word.
 const MAX_WORDS: u64 = 20_000;
+/// The maximum length of such an abstract in bytes. A long word at many places would become far longer than its record.
+const MAX_ABSTRACT: usize = 256 * 1024;
 
 /// A field, and the paths to its values, the preferred path first. `*` in a path matches every item of a list.
 type Path = (Field, &'static [&'static str]);
@@ -618,5 +620,15 @@ pub(super) fn in_order(index: &Map<String, Value>) -> String {
             }
         }
     }
-    words.into_values().collect::<Vec<_>>().join(" ")
+    let mut text = String::new();
+    for word in words.into_values() {
+        if text.len() + word.len() > MAX_ABSTRACT {
+            break;
+        }
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        text.push_str(word);
+    }
+    text
 }

@@ -1040,6 +1040,20 @@ fn nbib_with_collapsed_columns_is_read() {
     }
 }
 
+/// A long word at many places would become far longer than its record.
+#[test]
+fn abstract_by_places_of_words_is_bounded() {
+    let places: Vec<String> = (0..20_000).map(|place| place.to_string()).collect();
+    let word = "x".repeat(10_000);
+    let file = format!(
+        r#"{{"results":[{{"id":"https://openalex.org/W1","title":"A trial","publication_year":2020,
+        "authorships":[],"abstract_inverted_index":{{"{word}":[{}]}}}}]}}"#,
+        places.join(",")
+    );
+    let text = references(&file).remove(0).r#abstract.unwrap();
+    assert!((200_000..300_000).contains(&text.len()), "{}", text.len());
+}
+
 #[test]
 fn json_of_hal_is_read() {
     let text = r#"{"response":{"numFound":2,"docs":[
