@@ -214,15 +214,22 @@ pub(crate) fn closed_end(line: &[u8]) -> Option<usize> {
     let inner = &line[brace + 1..];
     let comma = key_length(inner)?;
     continues(&inner[comma..], true).filter(|has_field| *has_field)?;
-    spend(line.len());
+    let end = bracketed(&line[brace..]).map(|length| brace + length);
+    spend(end.unwrap_or(line.len()) - brace);
+    end
+}
+
+/// Returns the length of a text up to the bracket that closes its first one.
+fn bracketed(text: &[u8]) -> Option<usize> {
+    let is_round = text.first() == Some(&b'(');
     let (mut depth, mut is_escaped) = (0_usize, false);
-    for (at, byte) in line.iter().enumerate().skip(brace) {
+    for (at, byte) in text.iter().enumerate() {
         match byte {
             _ if is_escaped => {}
             b'{' => depth += 1,
-            b'(' if at == brace => depth += 1,
-            b'}' if depth <= 1 && line[brace] == b'{' => return Some(at + 1),
-            b')' if depth == 1 && line[brace] == b'(' => return Some(at + 1),
+            b'(' if at == 0 => depth += 1,
+            b'}' if depth <= 1 && !is_round => return Some(at + 1),
+            b')' if depth == 1 && is_round => return Some(at + 1),
             b'}' => depth = depth.saturating_sub(1),
             _ => {}
         }

@@ -157,7 +157,7 @@ const CSV: Gap = ("Title,X,Authors\na,b,\"", "\"\n");
 const NUMBERED: Gap = ("<1>\nTitle\n  a\nSource\n  ", "\n<2>\nTitle\n  b\n");
 
 /// Combinations of what opens and what closes, across the syntaxes that a value may contain.
-const COMBINED: [NestedFragments; 32] = [
+const COMBINED: [NestedFragments; 34] = [
     (RIS, "", ("<b>&amp;lt;", "</b>"), ""),
     (RIS, "", ("\n  - ", "\nXX  - ("), ")"),
     (RIS, "", ("&#x26;#", "38;"), ";"),
@@ -178,6 +178,8 @@ const COMBINED: [NestedFragments; 32] = [
     (XML, "", ("<![CDATA[<!--", "-->]]>"), "]]>"),
     (XML, "", ("<style face=\"&amp;\">", "</style>"), "<"),
     (XML, "", ("<a b='<' c=\">\"", "/><!-- --"), "-->"),
+    (XML, " (", ("[{\u{1b}(B<record>", "a@b{c,d={e}}"), "\""),
+    (XML, "", ("x@b{c,d={", "a@b{c,d={e}} "), "}"),
     (XML_RECORDS, "", ("<record><title><!-- ", "--></title></record>"), "<record>"),
     (XML_RECORDS, "", ("<record><title>]]>", "</record><record/>"), "</title>"),
     (JSON, "", ("{\"a\":[", "]}"), ""),
