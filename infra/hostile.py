@@ -55,7 +55,7 @@ SHAPES = {
     "named-frame.csv": (
         'Title,Authors\nA title,"list(',
         "a",
-        f"=c({'1,' * 9_999}1))\"\n",
+        f'=c({"1," * 9_999}1))"\n',
     ),
     "words.json": (
         '{"results": [{"id": "https://openalex.org/W1", "title": "A title", "publication_year": 2020, '
