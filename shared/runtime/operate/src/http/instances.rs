@@ -367,7 +367,7 @@ pub(super) struct SentEventView {
     request_body = NewEvent,
     responses(
         (status = 200, description = "The event is sent", body = SentEventView),
-        (status = 409, description = "The instance has ended, or the id belongs to another event", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "The instance has ended or belongs to another saga, or the id belongs to another event", body = Problem, content_type = "application/problem+json"),
         (status = 422, description = "No saga has such an event, or it could not read its data", body = Problem, content_type = "application/problem+json"),
         CommonErrors,
     ),
