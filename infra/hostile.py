@@ -51,17 +51,17 @@ SHAPES = {
     "quotes.csv": ("Title,Authors\n", '"a""', '"\n'),
     "authors.csv": ("Item Title,Item DOI,Content Type,Authors\na,10.5555/a,Article,", "a.", "\n"),
     "columns.csv": ("Title,Authors", ",a", "\nA title,b\n"),
-    "frame.csv": ('Title,Authors\nA title,"list(a=c(', "1,", '1))"\n'),
+    "frame.csv": ('Title,Authors\nA title,"list(a=c(', "12345678901,", '1))"\n'),
     "named-frame.csv": (
         'Title,Authors\nA title,"list(',
         "a",
         f'=c({"1," * 9_999}1))"\n',
     ),
     "words.json": (
-        '{"results": [{"id": "https://openalex.org/W1", "title": "A title", "publication_year": 2020, '
-        '"authorships": [],\n"abstract_inverted_index": {"',
-        "x",
-        f'": [{", ".join(map(str, range(20_000)))}]' + "}}]}",
+        '{"results":[{"id":"https://openalex.org/W1","title":"A title","publication_year":2020,\n'
+        f'"abstract_inverted_index":{{"{"x" * 30_000}":[{",".join(map(str, range(20_000)))}]',
+        " ",
+        "}}]}",
     ),
     "sources.txt": ("<1>\nTitle\n  A title\nSource\n  ", " (x", ")\n"),
     "tags.xml": (XML, "<a>", "</record></records></xml>"),
