@@ -38,16 +38,8 @@ impl Surroundings {
     fn new(detected: &Detection, frame: &Frame) -> Self {
         let encode = |text: &[u8]| encoded(text, detected.encoding);
         let (opening, after_each) = match detected.format {
-            Format::Csv { .. }
-            | Format::EndNoteXml
-            | Format::PubMedXml
-            | Format::EuropePmcXml
-            | Format::IctrpXml
-            | Format::IsrctnXml
-            | Format::EbscoXml
-            | Format::ModsXml
-            | Format::ZoteroRdf
-            | Format::JatsXml => (frame.first, "\n"),
+            Format::Csv { .. } => (frame.first, "\n"),
+            format if format.is_xml() => (frame.first, "\n"),
             // PubMed separates records with two blank lines.
             Format::PubMedText => (detected.mark_length as u64, "\n\n\n"),
             // Other formats need no text before the records.

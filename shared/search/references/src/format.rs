@@ -113,6 +113,22 @@ impl Format {
         Self::EuropePmcXml,
         Self::JatsXml,
     ];
+
+    /// Returns `true` for a format of XML documents.
+    pub(crate) fn is_xml(self) -> bool {
+        matches!(
+            self,
+            Self::EndNoteXml
+                | Self::PubMedXml
+                | Self::EuropePmcXml
+                | Self::JatsXml
+                | Self::IctrpXml
+                | Self::IsrctnXml
+                | Self::EbscoXml
+                | Self::ModsXml
+                | Self::ZoteroRdf
+        )
+    }
 }
 
 /// The separator between the cells of a table.

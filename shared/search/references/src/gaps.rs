@@ -94,20 +94,10 @@ fn has_words(line: &str, format: Format) -> bool {
     let words = line.trim_matches(|c: char| !c.is_alphanumeric());
     let is_number = words.len() <= MAX_DIGITS && words.bytes().all(|byte| byte.is_ascii_digit());
     match format {
-        Format::Csv { .. }
-        | Format::FieldRows
-        | Format::BibTex
-        | Format::CslJson
-        | Format::Json
-        | Format::EndNoteXml
-        | Format::PubMedXml
-        | Format::EuropePmcXml
-        | Format::IctrpXml
-        | Format::IsrctnXml
-        | Format::EbscoXml
-        | Format::ModsXml
-        | Format::ZoteroRdf
-        | Format::JatsXml => !words.is_empty(),
+        Format::Csv { .. } | Format::FieldRows | Format::BibTex | Format::CslJson | Format::Json => {
+            !words.is_empty()
+        }
+        _ if format.is_xml() => !words.is_empty(),
         _ => !is_number,
     }
 }

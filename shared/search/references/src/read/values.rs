@@ -29,15 +29,7 @@ fn separators(format: Format, text: &[u8]) -> usize {
     let lines = || memchr2_iter(b'\n', b'\r', text).count();
     match format {
         // Elements are read one by one, and every value has markup around it.
-        Format::EndNoteXml
-        | Format::PubMedXml
-        | Format::EuropePmcXml
-        | Format::JatsXml
-        | Format::IctrpXml
-        | Format::IsrctnXml
-        | Format::EbscoXml
-        | Format::ModsXml
-        | Format::ZoteroRdf => 0,
+        _ if format.is_xml() => 0,
         Format::BibTex => {
             let names = memmem::find_iter(text, b" and ").count();
             punctuation() + lines() + names + memchr_iter(b'=', text).count()

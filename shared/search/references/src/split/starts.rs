@@ -119,21 +119,9 @@ fn marked(line: &[u8], after: &[u8]) -> Option<Start> {
 /// file of BibTeX, may be on one line.
 pub(super) fn find_in_long(front: &[u8], whole: bool, current: Format) -> Option<Start> {
     let is_long = |kind: PartKind| match kind {
-        PartKind::Read(format) => matches!(
-            format,
-            Format::BibTex
-                | Format::CslJson
-                | Format::Json
-                | Format::EndNoteXml
-                | Format::PubMedXml
-                | Format::EuropePmcXml
-                | Format::IctrpXml
-                | Format::IsrctnXml
-                | Format::EbscoXml
-                | Format::ModsXml
-                | Format::ZoteroRdf
-                | Format::JatsXml
-        ),
+        PartKind::Read(format) => {
+            format.is_xml() || matches!(format, Format::BibTex | Format::CslJson | Format::Json)
+        }
         PartKind::Unread(_) => true,
     };
     find(front, whole, &[], current).filter(|start| is_long(start.kind))

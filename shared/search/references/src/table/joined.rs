@@ -6,6 +6,12 @@ use crate::Delimiter;
 /// The maximum length of a header row that is recognized.
 pub(crate) const MAX_HEADER: usize = 8 * 1024;
 
+/// Returns `true` for the name of a known column at this place, possibly in quotation marks.
+fn is_known(cell: &[u8], place: usize) -> bool {
+    let name = std::str::from_utf8(cell).unwrap_or_default();
+    header::column(name.trim_matches('"'), place).named.is_some()
+}
+
 /// Finds the header of another table that is joined to the last cell of a row, by the place of the cell that holds both.
 pub(crate) fn header_in_row(row: &[u8], cell: std::ops::Range<usize>, delimiter: Delimiter) -> Option<usize> {
     let text = &row[cell.clone()];
@@ -17,8 +23,8 @@ pub(crate) fn header_in_row(row: &[u8], cell: std::ops::Range<usize>, delimiter:
     let unclear = || unclear_name(text).map(|length| text.len() - length);
     // The last cell of the row may be empty.
     let name = std::str::from_utf8(text).unwrap_or_default().trim_matches('"');
-    let is_name = header::column(name, 0).named.is_some()
-        || FIRST_NAMES.iter().any(|first| name.as_bytes().eq_ignore_ascii_case(first));
+    let is_name =
+        is_known(text, 0) || FIRST_NAMES.iter().any(|first| name.as_bytes().eq_ignore_ascii_case(first));
     let whole = Some(0).filter(|_| is_name && !text.starts_with(b"\"\""));
     let places = [whole, quoted(), behind_quote(), unclear(), Some(0)];
     let is_header = |at: &usize| row.len() - at <= MAX_HEADER && known_columns(&row[*at..], delimiter) > 0;
@@ -29,10 +35,7 @@ pub(crate) fn header_in_row(row: &[u8], cell: std::ops::Range<usize>, delimiter:
 /// a column, such as `NO`.
 pub(crate) fn has_only_values(front: &[u8], delimiter: Delimiter) -> bool {
     let end = memchr::memrchr(delimiter.byte(), front).unwrap_or_default();
-    let is_name = |cell: &&[u8]| {
-        let name = std::str::from_utf8(cell).unwrap_or_default();
-        header::column(name.trim_matches('"'), 1).named.is_some()
-    };
+    let is_name = |cell: &&[u8]| is_known(cell, 1);
     let cells = || front[..end].split(|byte| *byte == delimiter.byte());
     cells().any(|cell| has_values(cell) || cell.len() > header::MAX_NAME)
         && cells().filter(is_name).count() * 4 <= cells().count()
@@ -106,12 +109,8 @@ pub(crate) fn joined_name(cell: &[u8]) -> Option<usize> {
     {
         return None;
     }
-    let is_known = |name: &[u8]| {
-        let name = std::str::from_utf8(name).ok();
-        name.is_some_and(|name| header::column(name.trim_matches('"'), 0).named.is_some())
-    };
     // `journalTitle` and `journalTitle_s`
-    if cell.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_') && is_known(cell) {
+    if cell.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_') && is_known(cell, 0) {
         return None;
     }
     let begins = |at: &usize| match (cell[*at - 1], cell[*at]) {
@@ -120,5 +119,5 @@ pub(crate) fn joined_name(cell: &[u8]) -> Option<usize> {
         (_, b'"') => is_quoted,
         (before, first) => !is_quoted && (first.is_ascii_uppercase() || !before.is_ascii_alphanumeric()),
     };
-    (from.max(1)..cell.len()).filter(begins).find(|at| is_known(&cell[*at..])).map(|at| cell.len() - at)
+    (from.max(1)..cell.len()).filter(begins).find(|at| is_known(&cell[*at..], 0)).map(|at| cell.len() - at)
 }
