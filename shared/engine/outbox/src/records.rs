@@ -180,8 +180,8 @@ pub trait ReadRecords: Send + Sync {
     /// # Errors
     /// Returns an error if the store is unavailable; a retry may succeed.
     async fn record(&self, key: &Key) -> Result<Option<Record>, StoreError> {
-        let stored = self.stored_record(key).await?;
-        Ok(stored.and_then(|StoredRecord { revision, body, .. }| Some(Record { revision, body: body? })))
+        // The earliest time precedes any expiry.
+        Ok(self.stored_record(key).await?.and_then(|stored| stored.at(Timestamp::MIN)))
     }
 }
 

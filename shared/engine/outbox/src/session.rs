@@ -303,7 +303,7 @@ impl<'a> Session<'a> {
         if !self.record.entries.is_empty() {
             send_one(dispatcher.send.as_ref(), &self.control, CONTROL, Duration::ZERO).await?;
         }
-        self.record.committed_at = dispatcher.reporter.host.now();
+        self.record.committed_at = self.now();
         match sessions.commit(&self.record).await.map_err(CommitError::Store)? {
             CommitOutcome::Stored => {}
             CommitOutcome::TooLate => return Err(CommitError::TooLate),

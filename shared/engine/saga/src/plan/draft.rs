@@ -205,8 +205,7 @@ impl<'a, S: Saga> Draft<'a, S> {
         });
         let causes = [Some(message.id), message.causation_id, request];
         let was_sent = |entry: &&Entry| causes.contains(&Some(entry.id));
-        let outbox = self.input.document.map_or(&[][..], |document| &document.outbox);
-        self.cancel.extend(outbox.iter().filter(was_sent).map(|entry| entry.id));
+        self.cancel.extend(self.input.outbox().iter().filter(was_sent).map(|entry| entry.id));
     }
 
     /// Turns the draft into the plan of the attempt.
@@ -285,15 +284,13 @@ impl<'a, S: Saga> Draft<'a, S> {
 
     /// Returns the time until which the partition waits for a message once this plan is carried out.
     fn waits_until(&self) -> Timestamp {
-        let left = self.input.document.map_or(&[][..], |document| &document.outbox);
-        let left = left.iter().filter(|entry| !self.cancel.contains(&entry.id));
+        let left = self.input.outbox().iter().filter(|entry| !self.cancel.contains(&entry.id));
         document::waits_until(&self.expected, left.chain(&self.add), self.input.now)
     }
 
     /// Takes over the due entries that the worker of a redelivered message left.
     fn takeovers(&self) -> Vec<Settlement> {
-        let left =
-            self.input.document.filter(|_| self.recovered).map_or(&[][..], |document| &document.outbox);
+        let left = if self.recovered { self.input.outbox() } else { &[] };
         left.iter()
             .filter(|entry| !self.cancel.contains(&entry.id) && is_immediate(entry, self.input.now))
             .map(|entry| Settlement::takeover(entry, self.input.claim_until))

@@ -72,6 +72,13 @@ pub struct PlanInput<'a, S> {
     pub expires_at: Timestamp,
 }
 
+impl<'a, S> PlanInput<'a, S> {
+    /// Returns the effects of the stored document that are not performed yet.
+    fn outbox(&self) -> &'a [Entry] {
+        self.document.map_or(&[], |document| &document.outbox)
+    }
+}
+
 /// The minimum time by which the ledger item outlives the last awaited message: one day more than the maximum retention
 /// of a queue.
 pub(crate) const MARGIN: SignedDuration = SignedDuration::from_hours(15 * 24);

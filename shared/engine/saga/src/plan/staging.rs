@@ -104,23 +104,21 @@ impl<S: Saga> Draft<'_, S> {
             return Err(PlanError::TooManyLists(view.also_in.len()));
         }
         self.add.retain(|entry| entry.kind != Kind::View);
-        let outbox = self.input.document.map_or(&[][..], |document| &document.outbox);
-        let earlier = outbox.iter().filter(|entry| entry.kind == Kind::View);
+        let earlier = self.input.outbox().iter().filter(|entry| entry.kind == Kind::View);
         self.cancel.extend(earlier.map(|entry| entry.id));
         self.add.push(Entry::view(id, view.at_revision(self.next_version()), self.input.now));
         Ok(())
     }
 
-    /// Adds the write of a record, or the removal of the record if there is no body. All writes of one attempt have the same revision, so only the
-    /// last one of a record may stay. A removal cancels earlier writes, because a store forgets it after some days, and an
-    /// operator may requeue an exhausted write later.
+    /// Adds an effect that writes the record, or removes it if `body` is `None`. All writes of one attempt have the same
+    /// revision, so only the last one of a record may stay. A removal cancels earlier writes, because a store forgets it
+    /// after some days, and an operator may requeue an exhausted write later.
     fn write(&mut self, id: MessageId, key: Key, body: Option<Value>) -> Result<(), PlanError> {
         let earlier = self.records.insert(key.clone(), id);
         self.add.retain(|entry| Some(entry.id) != earlier);
         let removed_at = body.is_none().then_some(self.input.now);
         if removed_at.is_some() {
-            let outbox = self.input.document.map_or(&[][..], |document| &document.outbox);
-            let writes = outbox.iter().filter(|entry| entry.record_key().as_ref() == Some(&key));
+            let writes = self.input.outbox().iter().filter(|entry| entry.record_key().as_ref() == Some(&key));
             self.cancel.extend(writes.map(|entry| entry.id));
         }
         let body = body.unwrap_or_default();
