@@ -43,17 +43,23 @@ fn decode(stored: &Document) -> Result<StoredRecord, CallError> {
     read().map_err(|why: String| CallError::unreadable(collections::RECORD, stored.get(ID), "a record", &why))
 }
 
-/// Returns the update of a record to this content. A removed record has no body.
+/// Returns the fields of a record with this content. A removed record has no body.
+fn fields(body: Option<&Value>, expires_at: Option<Timestamp>) -> Result<Document, CallError> {
+    let mut fields = doc! {};
+    if let Some(body) = body {
+        fields.insert(BODY, to_bson(body)?);
+    }
+    if let Some(at) = expires_at {
+        fields.insert(EXPIRES_AT, date(at));
+    }
+    Ok(fields)
+}
+
+/// Returns the update of a record to this content.
 fn content(body: Option<&Value>, expires_at: Option<Timestamp>) -> Result<Document, CallError> {
-    let (mut set, mut unset) = (doc! {}, doc! {});
-    match body {
-        Some(body) => _ = set.insert(BODY, to_bson(body)?),
-        None => _ = unset.insert(BODY, ""),
-    }
-    match expires_at {
-        Some(at) => _ = set.insert(EXPIRES_AT, date(at)),
-        None => _ = unset.insert(EXPIRES_AT, ""),
-    }
+    let set = fields(body, expires_at)?;
+    let absent = [BODY, EXPIRES_AT].into_iter().filter(|name| !set.contains_key(name));
+    let unset: Document = absent.map(|name| (name.to_owned(), "".into())).collect();
     let parts = [("$set", set), ("$unset", unset)].into_iter().filter(|(_, fields)| !fields.is_empty());
     Ok(parts.map(|(operator, fields)| (operator.to_owned(), fields.into())).collect())
 }
@@ -222,12 +228,7 @@ impl RecordStep {
         client: &mut ClientSession,
     ) -> Result<RecordsOutcome, CallError> {
         let mut record = doc! { ID: id, REVISION: int(self.writes) };
-        if let Some(body) = &self.body {
-            record.insert(BODY, to_bson(body)?);
-        }
-        if let Some(at) = self.expires_at {
-            record.insert(EXPIRES_AT, date(at));
-        }
+        record.extend(fields(self.body.as_ref(), self.expires_at)?);
         match records.insert_one(record).session(&mut *client).await {
             Err(error) if is_code(&error, DUPLICATE_KEY) => return Ok(RecordsOutcome::Changed),
             inserted => inserted?,
