@@ -25,11 +25,6 @@ const MAX_NUMBER: usize = 40;
 /// The maximum number of ISSNs: print and online, each possibly twice.
 const MAX_ISSNS: usize = 4;
 
-/// Particles that are omitted from family names: databases write them before the name, after it, or not at all.
-const PARTICLES: [&str; 21] = [
-    "jr", "sr", "van", "von", "der", "den", "de", "la", "le", "di", "da", "del", "el", "al", "bin", "ten",
-    "ter", "dos", "du", "dr", "ibn",
-];
 /// Author names that mean an unknown author.
 const UNKNOWN_AUTHORS: [&str; 4] = ["anonymous", "anon", "noauthor", "noauthors"];
 /// The tags of the input formats that hold ISSNs.
@@ -464,13 +459,24 @@ fn family(author: &str) -> String {
         },
     };
     let folded = fold(family);
-    let mut named: Vec<&str> = words(&folded).filter(|word| !PARTICLES.contains(word)).collect();
+    let mut named: Vec<&str> = words(&folded).filter(|word| !is_particle(word)).collect();
     if named.is_empty() {
         named = words(&folded).collect();
     }
     let mut joined = named.join(separator);
     joined.truncate(start(&joined, MAX_LETTERS).len());
     joined
+}
+
+/// Returns `true` for particles that are omitted from family names: databases write them before the name, after it, or not
+/// at all.
+#[rustfmt::skip]
+fn is_particle(word: &str) -> bool {
+    matches!(
+        word,
+        "jr" | "sr" | "van" | "von" | "der" | "den" | "de" | "la" | "le" | "di" | "da" | "del" | "el" | "al" | "bin"
+            | "ten" | "ter" | "dos" | "du" | "dr" | "ibn"
+    )
 }
 
 /// Removes trailing initials, as PubMed writes given names: `Smith JA`, `Smith J. A.`

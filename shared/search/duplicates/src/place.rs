@@ -80,14 +80,22 @@ pub(crate) fn journal(name: &str) -> Vec<String> {
         return Vec::new();
     }
     let folded = fold(name);
-    // The names of sister journals follow a colon, too: `Circulation: Heart Failure`.
-    const SUBTITLES: [&str; 5] =
-        [": the ", ": an ", ": official ", ": journal of ", ": international journal "];
-    let subtitle = SUBTITLES.iter().filter_map(|start| folded.find(start)).min();
-    let ends = [folded.find('('), folded.find(" = "), folded.find(" : "), subtitle, conference(&folded)];
-    let end = ends.into_iter().flatten().min().unwrap_or(folded.len());
+    let end = suffix(&folded).into_iter().chain(conference(&folded)).min().unwrap_or(folded.len());
     let words = significant_words(&folded[..end], MAX_LETTERS);
     if words.is_empty() { significant_words(&folded, MAX_LETTERS) } else { words }
+}
+
+/// The position of a place in brackets, a subtitle or a translation in a journal's name.
+fn suffix(folded: &str) -> Option<usize> {
+    // The names of sister journals follow a colon, too: `Circulation: Heart Failure`.
+    const SUBTITLES: [&str; 6] =
+        [" : ", ": the ", ": an ", ": official ", ": journal of ", ": international journal "];
+    // Most names have none of these marks.
+    if !folded.contains(['(', '=', ':']) {
+        return None;
+    }
+    let marks = [folded.find('('), folded.find(" = ")].into_iter().flatten();
+    marks.chain(SUBTITLES.iter().filter_map(|start| folded.find(start))).min()
 }
 
 /// The position of `Conference:` in a journal's name.
@@ -350,11 +358,18 @@ pub(crate) fn beginning(text: &str) -> Option<String> {
     const HEADINGS: [&str; 8] =
         ["background", "objectives", "objective", "introduction", "purpose", "aims", "aim", "importance"];
     let folded = fold(start(text, MAX_SCANNED));
-    let letters: String = folded.chars().filter(|c| c.is_alphanumeric()).take(MORE).collect();
-    if letters.chars().count() < LETTERS {
+    let (mut letters, mut count) = (String::with_capacity(2 * MORE), 0);
+    for word in words(&folded) {
+        letters.push_str(word);
+        count += word.chars().count();
+        if count >= MORE {
+            break;
+        }
+    }
+    if count < LETTERS {
         return None;
     }
-    let mut bare = letters.as_str();
+    let mut bare = start(&letters, MORE);
     for heading in HEADINGS {
         bare = bare.strip_prefix(heading).unwrap_or(bare);
     }

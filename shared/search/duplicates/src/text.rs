@@ -6,16 +6,6 @@ use references::work::spend;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::canonical_combining_class;
 
-/// Words that databases add, omit or translate, in the most common languages of titles.
-const STOP_WORDS: [&str; 45] = [
-    "a", "an", "the", "of", "and", "or", "in", "on", "for", "to", "with", "by", "from", "at", "as", "is",
-    "are", "be", "its", "their", "into", "via", "versus", "vs", "und", "der", "die", "das", "des", "de",
-    "la", "le", "el", "los", "las", "du", "et", "en", "zur", "im", "les", "y", "del", "di", "ein",
-];
-
-/// The length of the longest stop word in bytes: longer words need no lookup.
-const LONGEST_STOP_WORD: usize = 6;
-
 /// The maximum length of a recognized tag, in characters between its brackets: `<sup>`, `<span class="…">`.
 const MAX_TAG: usize = 61;
 
@@ -61,12 +51,17 @@ fn length(text: &str, ascii: bool) -> usize {
 
 /// Splits text into runs of letters and digits.
 pub(crate) fn words(folded: &str) -> impl Iterator<Item = &str> {
+    words_and_rest(folded).map(|(word, _)| word)
+}
+
+/// Splits text into runs of letters and digits, each with the text behind it.
+pub(crate) fn words_and_rest(folded: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = folded;
     std::iter::from_fn(move || {
         rest = &rest[run(rest, false)..];
         let (word, behind) = rest.split_at(run(rest, true));
         rest = behind;
-        (!word.is_empty()).then_some(word)
+        (!word.is_empty()).then_some((word, behind))
     })
 }
 
@@ -108,6 +103,15 @@ pub(crate) fn start(text: &str, characters: usize) -> &str {
     }
 }
 
+/// The last characters of a text.
+pub(crate) fn end(text: &str, characters: usize) -> &str {
+    match text.len().checked_sub(characters).map(|from| &text.as_bytes()[from..]) {
+        None => text,
+        Some(bytes) if bytes.is_ascii() => &text[text.len() - characters..],
+        Some(_) => text.char_indices().rev().take(characters).last().map_or("", |(at, _)| &text[at..]),
+    }
+}
+
 /// Returns `true` for a letter of Chinese, Japanese or Korean, which stands for a word or a syllable. Folding splits
 /// Korean syllables, so that the first letter of each stands for the syllable.
 pub(crate) fn is_east_asian(c: char) -> bool {
@@ -140,26 +144,37 @@ pub(crate) fn has_other_script(one: &str, other: &str) -> bool {
 
 /// Returns `true` if a text has words of another language, and none of English.
 pub(crate) fn is_foreign(folded: &str) -> bool {
-    const ENGLISH: [&str; 8] = ["the", "of", "and", "for", "with", "by", "from", "to"];
-    const FOREIGN: [&str; 26] = [
-        "und", "der", "die", "das", "des", "bei", "mit", "von", "zur", "im", "de", "la", "le", "el", "los",
-        "las", "du", "les", "et", "del", "di", "dei", "nel", "con", "para", "em",
-    ];
-    /// The length of the longest of these words.
-    const LONGEST: usize = 4;
+    let is_english =
+        |word: &str| matches!(word, "the" | "of" | "and" | "for" | "with" | "by" | "from" | "to");
     let mut is_foreign = false;
-    for word in words(folded).filter(|word| word.len() <= LONGEST) {
-        if ENGLISH.contains(&word) {
+    for word in words(folded) {
+        if is_english(word) {
             return false;
         }
-        is_foreign |= FOREIGN.contains(&word);
+        is_foreign |= is_foreign_word(word);
     }
     is_foreign
 }
 
-/// Returns `true` for words without significance.
+#[rustfmt::skip]
+fn is_foreign_word(word: &str) -> bool {
+    matches!(
+        word,
+        "und" | "der" | "die" | "das" | "des" | "bei" | "mit" | "von" | "zur" | "im" | "de" | "la" | "le" | "el"
+            | "los" | "las" | "du" | "les" | "et" | "del" | "di" | "dei" | "nel" | "con" | "para" | "em"
+    )
+}
+
+/// Returns `true` for words that databases add, omit or translate, in the most common languages of titles.
+#[rustfmt::skip]
 pub(crate) fn is_stop_word(word: &str) -> bool {
-    word.len() <= LONGEST_STOP_WORD && STOP_WORDS.contains(&word)
+    matches!(
+        word,
+        "a" | "an" | "the" | "of" | "and" | "or" | "in" | "on" | "for" | "to" | "with" | "by" | "from" | "at" | "as"
+            | "is" | "are" | "be" | "its" | "their" | "into" | "via" | "versus" | "vs" | "und" | "der" | "die" | "das"
+            | "des" | "de" | "la" | "le" | "el" | "los" | "las" | "du" | "et" | "en" | "zur" | "im" | "les" | "y"
+            | "del" | "di" | "ein"
+    )
 }
 
 /// Returns the leading words without stop words, up to `max` letters in total, so that the comparison is bounded for
@@ -300,8 +315,20 @@ mod tests {
     }
 
     #[test]
-    fn no_stop_word_is_longer_than_the_longest() {
-        assert_eq!(STOP_WORDS.map(str::len).into_iter().max(), Some(LONGEST_STOP_WORD));
+    fn end_keeps_whole_characters() {
+        for (text, two) in [
+            ("", ""),
+            ("a", "a"),
+            ("ab", "ab"),
+            ("abc", "bc"),
+            ("aé", "aé"),
+            ("béa", "éa"),
+            ("éab", "ab"),
+            ("é", "é"),
+        ] {
+            assert_eq!(end(text, 2), two, "{text}");
+        }
+        assert_eq!(end("é", 0), "");
     }
 
     #[test]

@@ -3,7 +3,9 @@
 
 use references::work::spend;
 
-use crate::text::{fold, is_east_asian, is_foreign, significant_words, start, without_zeros, words};
+use crate::text::{
+    end, fold, is_east_asian, is_foreign, significant_words, start, without_zeros, words, words_and_rest,
+};
 
 /// The maximum number of letters of a title that are compared.
 const MAX_LETTERS: usize = 600;
@@ -164,8 +166,11 @@ fn last_part(title: &str) -> &str {
     /// The maximum length of a label with its separator, in characters.
     const MAX_LAST: usize = 60;
     let title = title.trim_end_matches(|c: char| !c.is_alphanumeric() && !matches!(c, ')' | ']'));
-    let from = title.char_indices().rev().nth(MAX_LAST).map_or(0, |(at, _)| at);
-    let end = &title[from..];
+    let end = end(title, MAX_LAST + 1);
+    // Most titles have no separator.
+    if !end.contains(['-', '.', ':', '(', '[']) && !end.ends_with("REPLY") {
+        return "";
+    }
     let bracket = end.rfind([':', '(', '[']).map(|at| at + 1);
     let separators =
         [" - ", ". "].iter().filter_map(|separator| Some(end.rfind(separator)? + separator.len()));
@@ -192,12 +197,8 @@ fn is_notice(text: &str) -> bool {
         "published",
         "statement",
     ];
-    let mut rest = text;
-    let mut first = words(text).take(5);
     let mut said = Vec::new();
-    for _ in 0..3 {
-        let Some(word) = first.next() else { break };
-        rest = rest.find(word).map_or("", |at| &rest[at + word.len()..]);
+    for (word, rest) in words_and_rest(text).take(3) {
         if ALWAYS_NOTICES.contains(&word) || (word.starts_with("corrigend") && word.len() > 9) {
             return true;
         }
@@ -222,6 +223,10 @@ fn ends_announcement(rest: &str) -> bool {
 /// Removes the label of a retracted article before or after its title: `RETRACTED: Zinc`, `Zinc - RETRACTED ARTICLE`.
 fn without_status(folded: &str) -> &str {
     spend(folded.len());
+    // Most titles have no separator.
+    if !folded.contains([':', '-']) {
+        return folded;
+    }
     let is_status = |label: &str| STATUSES.contains(&label.trim_matches(|c: char| !c.is_alphanumeric()));
     for separator in [":", " - "] {
         match folded.split_once(separator) {
@@ -280,24 +285,29 @@ fn begins_note(inside: &str) -> bool {
 pub(crate) fn numbers(words: &[String]) -> Vec<String> {
     let mut previous = "";
     let mut found = Vec::new();
-    let parts = words.iter().flat_map(|word| word.split(is_east_asian)).filter(|part| !part.is_empty());
-    for word in parts {
-        let is_part = PARTS.contains(&previous);
-        let number = value(word);
-        let is_named = number.is_some() && (is_part || !matches!(word, "i" | "v" | "x" | "one" | "first"));
+    for word in words.iter().flat_map(|word| alphabetic_parts(word)) {
+        let number = value(word).filter(|number| {
+            // `1c` is a number of a work only after `part` and similar words: `HbA(1c)` has one digit.
+            let is_named = !matches!(word, "i" | "v" | "x" | "one" | "first")
+                && number.bytes().all(|byte| byte.is_ascii_digit());
+            is_named || PARTS.contains(&previous)
+        });
         let is_letter = matches!(previous, "part" | "section") && word.chars().count() == 1;
         match number {
-            // `1c` is a number of a work only after `part` and similar words: `HbA(1c)` has one digit.
-            Some(number) if is_named && (is_part || number.bytes().all(|byte| byte.is_ascii_digit())) => {
-                found.push(number);
-            }
-            _ if is_letter => found.push(word.to_owned()),
-            _ => found.extend(digit_runs(word).map(str::to_owned)),
+            Some(number) => found.push(number),
+            None if is_letter => found.push(word.to_owned()),
+            None => found.extend(digit_runs(word).map(str::to_owned)),
         }
         previous = word;
     }
     found.sort_unstable();
     found
+}
+
+/// The parts of a word between East Asian letters.
+fn alphabetic_parts(word: &str) -> impl Iterator<Item = &str> {
+    let (ascii, other) = if word.is_ascii() { (Some(word), "") } else { (None, word) };
+    ascii.into_iter().chain(other.split(is_east_asian)).filter(|part| !part.is_empty())
 }
 
 /// The words of a title with digits in place of number words: `24` for `twenty four`, `1st` for `first`. The value is
@@ -344,7 +354,9 @@ fn cardinal(word: &str) -> Option<u32> {
         ["thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"];
     /// The lengths of these words.
     const LENGTHS: std::ops::RangeInclusive<usize> = 3..=9;
-    if !LENGTHS.contains(&word.len()) || !word.starts_with(|c: char| "efhnost".contains(c)) {
+    if !LENGTHS.contains(&word.len())
+        || !matches!(word.as_bytes(), [b'e' | b'f' | b'h' | b'n' | b'o' | b's' | b't', ..])
+    {
         return None;
     }
     let at = |names: &[&str]| Some(u32::try_from(names.iter().position(|name| *name == word)?).ok()? + 1);
@@ -356,7 +368,7 @@ fn cardinal(word: &str) -> Option<u32> {
 
 /// The ordinal number of `first` to `tenth`, in digits.
 fn ordinal(word: &str) -> Option<String> {
-    if !word.starts_with(|c: char| "efnst".contains(c)) {
+    if !matches!(word.as_bytes(), [b'e' | b'f' | b'n' | b's' | b't', ..]) {
         return None;
     }
     let number = ORDINALS.iter().position(|known| *known == word)? + 1;
@@ -385,7 +397,11 @@ pub(crate) fn value(word: &str) -> Option<String> {
     ];
     /// The number of letters of the longest name. Most words are longer, or begin with another letter.
     const LONGEST: usize = 7;
-    if word.len() > LONGEST || !word.starts_with(|c: char| "efinostvx0123456789".contains(c)) {
+    let may_be_number = matches!(
+        word.as_bytes(),
+        [b'e' | b'f' | b'i' | b'n' | b'o' | b's' | b't' | b'v' | b'x' | b'0'..=b'9', ..]
+    );
+    if word.len() > LONGEST || !may_be_number {
         return None;
     }
     let at = |names: &[&str], name: &str| names.iter().position(|known| *known == name).map(|at| at + 1);
