@@ -214,6 +214,22 @@ test('studies of one work are shown side by side and decided separately', async 
   await page.context().close();
 });
 
+test('studies show how certain their duplicates are', async () => {
+  const project = crypto.randomUUID();
+  // Only a title is known of the last study.
+  const records = (author) => `TY  - JOUR\nTI  - Zinc for the common cold in children\nAU  - ${author}\nPY  - 2020\nDO  - 10.1000/zinc\nER  - \n\nTY  - JOUR\nTI  - Iron tablets in tired marathon runners\nER  - \n`;
+  await server.import('first', [text('a.ris', records('Berg, A.'))], { project });
+  const search = await server.import('second', [text('b.ris', records('Berg, Anna'))], { project });
+  const page = await open(server, `#/searches/${search}/studies?review=${project}`, { viewport: { width: 320, height: 640 } });
+  const marks = page.locator('.study .tag');
+  await marks.nth(1).waitFor();
+  assert.deepEqual(await marks.allTextContents(), ['⧉Duplicate', '⧉Possible duplicate']);
+  await assertScreen(page, 'marked studies, narrow');
+  await marks.nth(1).scrollIntoViewIfNeeded();
+  await shot(page, 'studies-marked-narrow');
+  await page.context().close();
+});
+
 test('pairs that need a decision are decided with the keyboard', async () => {
   const project = crypto.randomUUID();
   const titles = ['Zinc for the common cold in children', 'Iron tablets in tired marathon runners', 'Night shifts and sleep of hospital nurses', 'Early walking after hip fracture surgery', 'Something else entirely'];

@@ -1,5 +1,5 @@
 /** Formatting of numbers, times, states and untrusted text. */
-import type { FileOfSearch, Search } from '../api/client';
+import type { FileOfSearch, Search, Study } from '../api/client';
 
 const numbers = new Intl.NumberFormat('en');
 const times = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
@@ -122,5 +122,8 @@ export interface Totals {
 export function totalsOf(search: Search): Totals {
   return search.totals_with_repairs ?? search.totals ?? { studies: search.studies, unread: undefined, duplicates: undefined };
 }
+
+/** Returns the label of a marked study. A possible duplicate counts only after a user has confirmed it. */
+export const duplicateLabel = (mark: Study['duplicate']): string => (mark?.tier === 'possible' ? 'Possible duplicate' : 'Duplicate');
 
 export const hasEnded = (search: Search): boolean => search.completed_at != null;
