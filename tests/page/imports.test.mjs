@@ -129,6 +129,36 @@ test('a file that was imported before is reported', async () => {
   await page.context().close();
 });
 
+test('a file of a failed import is reported if it was read', async () => {
+  const project = crypto.randomUUID();
+  const unread = text('notes.pdf', '%PDF-1.4 no references');
+  await server.import('Read in part', [sample('psycinfo.ris'), unread], { project });
+  const cancelled = await server.announce('Cancelled', project);
+  assert.equal((await fetch(`${server.searches(project)}/${cancelled}/cancel`, { method: 'POST' })).status, 202);
+  await server.ended(cancelled, project);
+  const page = await open(server, `#/new?review=${project}`);
+  const { name, bytes } = sample('psycinfo.ris');
+  const files = [{ name, buffer: bytes }, { name: unread.name, buffer: unread.bytes }, { name: 'later.ris', buffer: Buffer.alloc(10, ' ') }];
+  await page.locator('input[type=file]').setInputFiles(files.map((file) => ({ ...file, mimeType: 'text/plain' })));
+  await page.locator('.files li', { hasText: name }).getByText('was imported before: Read in part').waitFor();
+  assert.equal(await page.getByText('was imported before').count(), 1);
+  await page.context().close();
+});
+
+test('a file that is chosen twice is reported', async () => {
+  const page = await open(server, `#/new?review=${crypto.randomUUID()}`);
+  const file = (name, title) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(`TY  - JOUR\nTI  - ${title}\nER  - \n`) });
+  const note = page.getByText('Another chosen file has this name and size.');
+  await page.locator('input[type=file]').setInputFiles([file('export.ris', 'One'), file('other.ris', 'One'), file('export.ris', 'Of another size'), file('export.ris', 'One')]);
+  await page.locator('.files li').nth(3).filter({ has: note }).waitFor();
+  assert.equal(await note.count(), 1, 'only the second one of the same name and size');
+  await assertScreen(page, 'a file that is chosen twice');
+  await shot(page, 'chosen-twice');
+  await page.getByRole('button', { name: 'Remove export.ris' }).first().click();
+  await note.waitFor({ state: 'detached' });
+  await page.context().close();
+});
+
 test('an import is limited to fifty files', async () => {
   const page = await open(server, `#/new?review=${crypto.randomUUID()}`);
   const files = Array.from({ length: 51 }, (_, n) => ({ name: `${n}.ris`, mimeType: 'text/plain', buffer: Buffer.from(`TY  - JOUR\nTI  - Study ${n} of fifty\nER  - \n`) }));
