@@ -411,6 +411,40 @@ test('a reviewer rejects a duplicate and undoes the decision', async () => {
   await page.context().close();
 });
 
+test('decisions link to studies whose pairs are not listed', async () => {
+  const project = crypto.randomUUID();
+  const record = (author) => `TY  - JOUR\nTI  - Zinc for the common cold in children\nAU  - ${author}\nPY  - 2020\nDO  - 10.1000/zinc\nER  - \n`;
+  const placeIn = async (search_id) => ({ search_id, file_id: (await (await fetch(`${server.searches(project)}/${search_id}`)).json()).files[1].file_id, record: 1 });
+  const imports = [];
+  for (const [name, author, title] of [['first', 'Berg, A.', 'Early walking after hip fracture surgery'], ['second', 'Berg, Anna', 'Night shifts and sleep of hospital nurses']]) {
+    imports.push(await server.import(name, [text('other.ris', `TY  - JOUR\nTI  - ${title}\nER  - \n`), text(`${name}.ris`, record(author))], { project }));
+  }
+  const studies = await Promise.all(imports.map(placeIn));
+  const decide = async (decision) => assert.ok((await fetch(`${server.url}/projects/${project}/duplicates/decisions`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ decision, studies }) })).ok);
+  await decide('different');
+  const page = await open(server, `#/reviews?review=${project}`);
+  const requested = [];
+  page.on('request', (request) => { const search = /searches\/([^/]*)$/.exec(request.url())?.[1]; if (search) requested.push(search); });
+  await page.evaluate((hash) => { location.hash = hash; }, `#/duplicates?review=${project}`);
+  const decisions = page.locator('.decisions li', { hasText: 'Marked as' });
+  await decisions.getByText('Marked as different works: record 1 of first.ris and record 1 of second.ris').waitFor();
+  await page.locator('.connection.on').waitFor();
+  await decide('same');
+  await decisions.nth(1).waitFor();
+  assert.deepEqual(requested.sort(), [...imports].sort(), 'each import is requested once');
+  await assertScreen(page, 'decisions with links');
+  await shot(page, 'duplicates-decisions');
+  await decisions.first().getByRole('link', { name: 'record 1 of second.ris' }).click();
+  const study = page.getByRole('dialog', { name: 'Study 1-1' });
+  await study.getByText('second.ris of second, line 1, record 1').waitFor();
+
+  assert.ok((await fetch(`${server.searches(project)}/${imports[1]}`, { method: 'DELETE' })).ok);
+  await page.goto(`${server.url}/#/duplicates?review=${project}`);
+  await page.reload();
+  await decisions.first().getByText(`record 1 of first.ris and record 1 of import ${imports[1].slice(0, 8)}`).waitFor();
+  await page.context().close();
+});
+
 // The steps are those of docs/page.md.
 test('six exports become one file for Covidence', async () => {
   const page = await open(server, '#/reviews');
