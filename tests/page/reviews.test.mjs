@@ -96,6 +96,21 @@ test('the counts of imports follow decisions and repairs', async () => {
   for (const page of [list, overview]) await page.context().close();
 });
 
+test('the history links to the import whose sources changed', async () => {
+  const project = crypto.randomUUID();
+  const id = await server.import('With a source', [sample('utf-16.ris'), sample('psycinfo.ris')], { project });
+  const { files } = await (await fetch(`${server.searches(project)}/${id}`)).json();
+  const source = { database: 'Embase', platform: null, searched_on: null };
+  const body = JSON.stringify({ files: files.map(({ file_id }) => ({ file_id, source })) });
+  assert.ok((await fetch(`${server.searches(project)}/${id}/sources`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })).ok);
+  const page = await open(server, `#/team?review=${project}`);
+  await page.getByText('a user set the source of 2 files in this import').waitFor();
+  await assertScreen(page, 'a changed source in the history');
+  await page.getByRole('link', { name: 'this import' }).click();
+  await heading(page, 'With a source');
+  await page.context().close();
+});
+
 test('tabs share one stream, and another tab leads after the leader is closed', async () => {
   const context = await (await browser()).newContext({ locale: 'en-GB' });
   let streams = 0;

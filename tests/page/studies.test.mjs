@@ -90,6 +90,9 @@ test('studies are exported, directly or after the deployment has prepared the fi
     assert.equal(await warning.count(), isWarned ? 1 : 0, format);
   }
   await page.getByLabel('Export for').selectOption('Covidence');
+  await page.getByLabel('Complete with duplicates').check();
+  await page.getByText('including duplicates. Each study has the most complete values').waitFor();
+  await page.getByLabel('Complete with duplicates').uncheck();
   await page.getByRole('combobox', { name: 'Duplicates' }).selectOption('Without duplicates');
   await page.locator('.study a').first().waitFor();
   await assertScreen(page, 'the export options');
