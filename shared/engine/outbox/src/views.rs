@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use messages::{PartitionKey, StoreError};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -49,7 +49,8 @@ const ENVELOPE: &str = "view";
 /// The field of a removed view that contains its former list.
 const REMOVED_FROM: &str = "removed_from";
 
-/// A view without its body.
+/// A view without its body, unless the body cannot be the other fields of the payload: it is no object, or has a field of
+/// the envelope's name.
 #[derive(Serialize, Deserialize)]
 struct Envelope {
     partition: PartitionKey,
@@ -59,6 +60,13 @@ struct Envelope {
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     also_in: BTreeSet<Uuid>,
     created_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    body: Option<Value>,
+}
+
+/// Deserializes a value that is present, also if it is `null`.
+fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(value).map(Some)
 }
 
 impl View {
@@ -91,15 +99,16 @@ impl View {
         self
     }
 
-    /// Serializes the view for an outbox entry: the fields of the body, and the envelope as one more field.
+    /// Serializes the view for an outbox entry: the fields of the body, and the envelope as one more field. The envelope
+    /// contains a body that is no object, or has a field of the envelope's name.
     pub fn into_payload(self) -> String {
         let Self { partition, revision, ended, list, also_in, created_at, body } = self;
-        let envelope = Envelope { partition, revision, ended, list, also_in, created_at };
-        let mut fields = match body {
-            Value::Object(fields) => fields,
-            other => serde_json::Map::from_iter([("body".to_owned(), other)]),
+        let (mut fields, body) = match body {
+            Value::Object(fields) if !fields.contains_key(ENVELOPE) => (fields, None),
+            other => (serde_json::Map::new(), Some(other)),
         };
-        // Cannot fail: the envelope consists of ids, numbers and times.
+        let envelope = Envelope { partition, revision, ended, list, also_in, created_at, body };
+        // Cannot fail: the envelope consists of ids, numbers, times and JSON.
         fields.insert(ENVELOPE.to_owned(), serde_json::to_value(envelope).unwrap_or_default());
         Value::Object(fields).to_string()
     }
@@ -117,9 +126,9 @@ impl View {
         let Some(envelope) = envelope else {
             return earlier(value).ok_or_else(|| serde::de::Error::custom("it is not a view"));
         };
-        let Envelope { partition, revision, ended, list, also_in, created_at } =
+        let Envelope { partition, revision, ended, list, also_in, created_at, body } =
             serde_json::from_value(envelope)?;
-        Ok(Self { partition, revision, ended, list, also_in, created_at, body: value })
+        Ok(Self { partition, revision, ended, list, also_in, created_at, body: body.unwrap_or(value) })
     }
 
     /// Returns the tombstone of a removed saga, which belonged to this list. The view is in no list, and no later write
@@ -368,7 +377,9 @@ mod tests {
         assert_eq!(shown.body["revision"], 3);
         assert!(!shown.clone().into_payload().contains("also_in"), "earlier versions read it");
         let listed = View { also_in: BTreeSet::from([Uuid::max()]), ..shown.clone() };
-        for view in [shown, listed] {
+        let bodies =
+            [json!("Closed"), json!([1]), json!(null), json!({ "view": 1, "a": 2 }), json!({ "body": 3 })];
+        for view in bodies.into_iter().map(view).chain([shown, listed]) {
             assert_eq!(View::from_payload(&view.clone().into_payload(), |_| None).unwrap(), view);
         }
     }
