@@ -86,7 +86,12 @@ impl Dynamo {
     ) -> Result<CommitOutcome, StoreError> {
         let doing = format!("committing session {}", session.id);
         let Some(mut before) = records::steps(&session.reads, &session.writes, &doing)? else {
-            return Ok(CommitOutcome::Changed);
+            // An earlier commit of the session may have changed the record between two reads.
+            return Ok(match self.status(session.id, &doing).await? {
+                SessionStatus::Committed => CommitOutcome::Stored,
+                SessionStatus::Tombstone => CommitOutcome::TooLate,
+                SessionStatus::Nothing => CommitOutcome::Changed,
+            });
         };
         let of_records = before.len();
         before.extend(work.iter().map(|write| Step::Own(Box::new(write.clone()))));
