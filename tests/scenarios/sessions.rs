@@ -1,6 +1,7 @@
 //! The transactional session of `start-upload`: data stored and message sent, or neither.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -11,9 +12,14 @@ use imports::messages::{SearchImportEnded, SearchWithdrawn};
 use imports::ports::Quota;
 use imports::queues::{CONTROL, SAGA};
 use imports::{FileId, ImportEvent, Job, JobFile, JobState, Manifest, ProjectId, SearchEvent, SearchId, ids};
-use messages::{AttemptId, Consumer, Host, PartitionKey, ReceiveMessages, StoreError};
-use outbox::session::{CommitError, Options};
-use outbox::{DispatchOutbox, Key, ObserveSessions, SessionOutcome, SettledSession, View, WriteViews};
+use messages::{
+    AttemptId, Consumer, Host, Outgoing, PartitionKey, ReceiveMessages, SendError, SendMessages, StoreError,
+};
+use outbox::session::{CommitError, Options, SessionRecord};
+use outbox::{
+    CommitOutcome, CommitSession, DispatchOutbox, Key, ObserveSessions, SessionOutcome, SettledSession, View,
+    WriteViews,
+};
 use serde_json::json;
 use service::{Cancellation, CreateOutcome, NewFile, NewSearch, ProjectAccess};
 use uuid::Uuid;
@@ -456,6 +462,68 @@ async fn tokens_of_refused_sessions_are_revoked() {
         assert!(matches!(second.commit().await, Err(CommitError::Changed)));
     }
     assert_eq!(tokens(&world, partition).await, 1, "the token of the first session");
+}
+
+/// A sender that no queue answers, once it is cut off.
+struct CutOff {
+    send: Arc<dyn SendMessages>,
+    is_cut: AtomicBool,
+}
+
+#[async_trait]
+impl SendMessages for CutOff {
+    async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
+        if self.is_cut.load(Ordering::Relaxed) {
+            return messages
+                .iter()
+                .map(|message| Err(SendError::UnknownQueue(message.queue.clone())))
+                .collect();
+        }
+        self.send.send(messages).await
+    }
+}
+
+/// A store that stores sessions, and loses its responses.
+struct Silent(Arc<dyn CommitSession>);
+
+#[async_trait]
+impl CommitSession for Silent {
+    async fn commit(&self, session: &SessionRecord) -> Result<CommitOutcome, StoreError> {
+        self.0.commit(session).await?;
+        Err(StoreError::unavailable("committing a session", "the response is lost"))
+    }
+}
+
+/// A session whose control message was not sent is not stored, unless an earlier commit of it may have been stored.
+#[tokio::test]
+async fn tokens_of_unannounced_sessions_are_revoked() {
+    for is_stored in [false, true] {
+        let world = World::new();
+        let partition = SearchId::from_uuid(Uuid::from_u128(7));
+        let manifest = Manifest { name: "s".to_owned(), files: Vec::new(), repairs: None };
+        let withdrawal = SearchEvent::SearchWithdrawn(SearchWithdrawn { project_id: project(), manifest });
+        let mut engine = world.backend.ports.engine.clone();
+        let send = Arc::new(CutOff { send: Arc::clone(&engine.send), is_cut: AtomicBool::new(!is_stored) });
+        engine.send = Arc::clone(&send) as Arc<dyn SendMessages>;
+        let entry = engine.entry_point("http").unwrap();
+        let mut session = entry.session(partition);
+        session.send(&withdrawal).unwrap();
+        if is_stored {
+            let silent = Silent(Arc::clone(&engine.stores().unwrap().commit_sessions));
+            assert!(matches!(session.commit_with(&silent).await, Err(CommitError::Store(_))));
+            send.is_cut.store(true, Ordering::Relaxed);
+        }
+        for _ in 0..2 {
+            assert!(matches!(session.commit().await, Err(CommitError::Control(_))));
+        }
+        assert_eq!(tokens(&world, partition).await, usize::from(is_stored));
+        send.is_cut.store(false, Ordering::Relaxed);
+        session.commit().await.unwrap();
+        assert_eq!(tokens(&world, partition).await, 1);
+        let sent = world.take(&SAGA).await;
+        world.deliver(&SAGA, &sent).await;
+        assert_eq!(world.verdicts(partition, "SearchWithdrawn").await, [messages::Verdict::Handled]);
+    }
 }
 
 /// The session's record and the search's document expire. The record of the first request stays.

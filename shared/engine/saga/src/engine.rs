@@ -302,7 +302,14 @@ impl EntryPoint {
     pub fn session_with(&self, partition: PartitionKey, options: &Options) -> OpenSession<'_> {
         let id = SessionId::from_uuid(self.sessions.dispatcher.reporter.host.fresh_id());
         let session = Session::open(&self.sessions, self.system, id, partition, options);
-        OpenSession { entry: self, partition, session, tokens: Vec::new(), is_granted: false }
+        OpenSession {
+            entry: self,
+            partition,
+            session,
+            tokens: Vec::new(),
+            is_granted: false,
+            may_be_stored: false,
+        }
     }
 
     /// Returns a token with its own name, for a caller that grants it together with others in one call and sends its
@@ -325,6 +332,8 @@ pub struct OpenSession<'a> {
     /// The tokens of its messages.
     tokens: Vec<(PartitionKey, Token)>,
     is_granted: bool,
+    /// `true` if a commit was attempted whose session may be stored.
+    may_be_stored: bool,
 }
 
 impl OpenSession<'_> {
@@ -427,8 +436,9 @@ impl OpenSession<'_> {
     /// Returns the errors of [`Session::commit`].
     pub async fn commit(&mut self) -> Result<Vec<Message>, CommitError> {
         self.grant().await?;
+        let was_attempted = std::mem::replace(&mut self.may_be_stored, true);
         let committed = self.session.commit().await;
-        self.settle_tokens(committed).await
+        self.settle_tokens(committed, was_attempted).await
     }
 
     /// Works like [`OpenSession::commit`], with the work of the application in the same transaction; see
@@ -438,8 +448,9 @@ impl OpenSession<'_> {
     /// Returns the errors of [`Session::commit_with`].
     pub async fn commit_with(&mut self, sessions: &dyn CommitSession) -> Result<Vec<Message>, CommitError> {
         self.grant().await?;
+        let was_attempted = std::mem::replace(&mut self.may_be_stored, true);
         let committed = self.session.commit_with(sessions).await;
-        self.settle_tokens(committed).await
+        self.settle_tokens(committed, was_attempted).await
     }
 
     /// Grants the tokens before the messages that carry them are sent, because a message may be received immediately. A
@@ -458,14 +469,21 @@ impl OpenSession<'_> {
         Ok(())
     }
 
-    /// Revokes the tokens of a session that was refused for good. Its messages are never sent, so the tokens would fill
-    /// the items of partitions that do not end. The application's own work may accept a repeated commit, so the tokens
-    /// of a session that it refuses remain.
+    /// Revokes the tokens of a session that certainly stored nothing. Its messages are not sent, so the tokens would fill
+    /// the items of partitions that do not end. A repeated commit grants them again. The application's own work may
+    /// accept a repeated commit, so the tokens of a session that it refuses remain.
     async fn settle_tokens(
         &mut self,
         committed: Result<Vec<Message>, CommitError>,
+        was_attempted: bool,
     ) -> Result<Vec<Message>, CommitError> {
-        if self.is_granted && committed.as_ref().is_err_and(CommitError::is_refused) {
+        let is_unstored = match &committed {
+            // An earlier commit may have been stored, even if its caller has not waited for the outcome.
+            Err(CommitError::Control(_)) => !was_attempted,
+            committed => committed.as_ref().is_err_and(CommitError::is_refused),
+        };
+        self.may_be_stored = !is_unstored;
+        if self.is_granted && is_unstored {
             self.is_granted = false;
             let reporter = &self.entry.sessions.dispatcher.reporter;
             let (tokens, now) = (by_partition(&self.tokens), reporter.host.now());
