@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use messages::{
     Consumer, Delivery, Disposition, Message, PartitionKey, Queue, Reporter, StoreError, deliver, messages,
 };
-use outbox::Settlement;
+use outbox::{Key, Settlement};
 use saga::{Decision, Event, Persist, PersistOutcome, SAGA, Saga, WriteDocuments};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -27,6 +27,10 @@ messages! {
         Miscounted {} = 1,
         Grown {} = 1,
         Spoiled {} = 1,
+        Divided {} = 1,
+        Scheduled {} = 1,
+        Removed {} = 1,
+        Averaged { average: f64 } = 1,
     }
 }
 
@@ -51,6 +55,7 @@ struct Sum {
     sum: u64,
     /// JSON does not support these keys, so serialization fails.
     spoiled: BTreeMap<(u8, u8), u8>,
+    average: f64,
 }
 
 struct Sums;
@@ -60,7 +65,7 @@ impl Saga for Sums {
     type State = Sum;
     type Event = SumEvent;
 
-    fn transition(&self, state: &Sum, event: &Event<'_, SumEvent>, _: Timestamp) -> Decision<Sum> {
+    fn transition(&self, state: &Sum, event: &Event<'_, SumEvent>, now: Timestamp) -> Decision<Sum> {
         match event.body {
             SumEvent::Added { number } => {
                 Decision::to(Sum { sum: state.sum + number, ..state.clone() }, "added").into()
@@ -75,6 +80,18 @@ impl Saga for Sums {
                 let spoiled = BTreeMap::from([((1, 2), 3)]);
                 Decision::to(Sum { spoiled, ..state.clone() }, "spoiled").into()
             }
+            // JSON has no such number, and contains `null` instead.
+            SumEvent::Divided {} => {
+                Decision::to(Sum { average: f64::NAN, ..state.clone() }, "divided").into()
+            }
+            SumEvent::Scheduled {} => {
+                let average = SumEvent::Averaged { average: f64::INFINITY };
+                Decision::to(state.clone(), "scheduled").schedule("average", now, &average).into()
+            }
+            SumEvent::Removed {} => {
+                Decision::to(state.clone(), "removed").remove(Key::new("sum", "x".repeat(1_100))).into()
+            }
+            SumEvent::Averaged { .. } => Decision::to(state.clone(), "averaged").into(),
         }
     }
 
@@ -135,7 +152,10 @@ async fn faulty_event_fails_alone_until_dead_lettered() {
         (SumEvent::Exploded {}, "it panicked: the state machine has a defect"),
         (SumEvent::Miscounted {}, "it panicked: the tokens cannot be counted"),
         (SumEvent::Grown {}, "more than the 1048576 that a queue accepts"),
-        (SumEvent::Spoiled {}, "the state cannot be serialized"),
+        (SumEvent::Spoiled {}, "the state cannot be represented in JSON: key must be a string"),
+        (SumEvent::Divided {}, "the state cannot be represented in JSON: invalid type: null, expected f64"),
+        (SumEvent::Scheduled {}, "expected f64"),
+        (SumEvent::Removed {}, "cannot be removed: the key is longer than 1,024 bytes"),
     ] {
         let world = World::new();
         let function = sums(&world);
@@ -296,4 +316,25 @@ async fn rejected_document_of_two_messages_fails_one() {
     assert_eq!([&answers[0], &answers[2]], [&Disposition::Acknowledge; 2], "{answers:?}");
     assert_retried(&answers[1], "one is too large");
     assert_eq!(sum(&world, 4).await, Some(3));
+}
+
+/// The document names the queue of its saga. No version of another saga can read it.
+#[tokio::test]
+async fn event_for_another_saga_is_dead_lettered() {
+    let world = World::new();
+    let search = world.announce(&["a.ris"]).await.search_id;
+    world.run().await;
+    let function = sums(&world);
+    let entry = world.backend.ports.engine.entry_point("client").unwrap();
+    let mut session = entry.session(search);
+    session.send(&SumEvent::Added { number: 1 }).unwrap();
+    let [message] = session.commit().await.unwrap().try_into().unwrap();
+    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    let sql = "UPDATE saga SET content = json_set(content, '$.queue', 'another')";
+    assert_eq!(database.execute(sql, []).unwrap(), 1);
+    let why = "the instance belongs to the saga of queue another";
+    for times in 1..=2 {
+        assert_retried(&function.consume(&[delivery(&message, times)], None).await[0], why);
+    }
+    assert_dead(&function.consume(&[delivery(&message, 3)], None).await[0], why);
 }

@@ -42,9 +42,12 @@ pub trait Payload: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Se
     /// Serializes the message.
     ///
     /// # Errors
-    /// Returns an error if the message cannot be represented in JSON.
+    /// Returns an error if the message cannot be represented in JSON, or not be read from it: JSON has no number that is
+    /// infinite or not a number, and contains `null` instead.
     fn body(&self) -> Result<Body, EncodeError> {
-        let tagged: TaggedData = serde_json::from_str(&serde_json::to_string(self)?)?;
+        let text = serde_json::to_string(self)?;
+        serde_json::from_str::<Self>(&text)?;
+        let tagged: TaggedData = serde_json::from_str(&text)?;
         let data = tagged.data;
         let kind = self.kind();
         Ok(Body { system: Self::SYSTEM.to_owned(), name: kind.name.to_owned(), version: kind.version, data })

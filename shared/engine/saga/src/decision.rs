@@ -213,7 +213,10 @@ impl<S> Advance<S> {
     /// Removes a record of this instance. Writes of the record that were staged before are not performed any more.
     #[must_use]
     pub fn remove(mut self, key: Key) -> Self {
-        self.effects.push(Effect::Write { key, body: None });
+        self.effects.push(match unsupported_record(&key, &Value::Null) {
+            Some(why) => Effect::Broken(format!("record {key} cannot be removed: {why}")),
+            None => Effect::Write { key, body: None },
+        });
         self
     }
 

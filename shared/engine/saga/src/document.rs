@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use async_trait::async_trait;
 use dedup::ledger::OPEN_END;
 use jiff::Timestamp;
-use messages::{AttemptId, Json, MessageId, PartitionKey, Payload, StoreError, Token};
+use messages::{AttemptId, Json, MessageId, PartitionKey, Payload, Queue, StoreError, Token};
 use outbox::{Entry, Settlement};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -212,18 +213,23 @@ impl<S> Content<S> {
 }
 
 impl Document {
+    /// Returns why the saga of a queue must not change the instance; `None` if the instance is its own. Otherwise two
+    /// sagas whose states have the same form would change each other's instances.
+    pub fn other_saga(&self, queue: &Queue) -> Option<String> {
+        let other = self.content.queue.as_ref().filter(|owner| *owner != queue.name())?;
+        Some(format!("the instance belongs to the saga of queue {other}, not of {queue}"))
+    }
+
     /// Deserializes the state.
     ///
     /// # Errors
     /// Returns an error if the instance belongs to another saga, the state was written by a newer version, or the state
     /// is not one of this saga.
     pub fn open<S: Saga>(self, saga: &S) -> Result<Document<S::State>, StoreError> {
+        let other = self.other_saga(&S::Event::QUEUE);
         let Self { partition, version, content, outbox } = self;
         let doing = || format!("reading the state of partition {partition}");
-        // Without this check, two sagas whose states have the same form would change each other's instances.
-        if let Some(other) = content.queue.as_ref().filter(|owner| *owner != S::Event::QUEUE.name()) {
-            let why =
-                format!("the instance belongs to the saga of queue {other}, not of {}", S::Event::QUEUE);
+        if let Some(why) = other {
             return Err(StoreError::unusable(doing(), why));
         }
         let found = content.state_version;
@@ -245,14 +251,16 @@ impl Document {
     }
 }
 
-impl<S: Serialize> Persist<S> {
+impl<S: Serialize + DeserializeOwned> Persist<S> {
     /// Serializes the state.
     ///
     /// # Errors
-    /// Returns an error if the state cannot be serialized as JSON.
+    /// Returns an error if the state cannot be serialized as JSON, or not deserialized from it: JSON has no number that
+    /// is infinite or not a number, and stores `null` instead.
     pub fn close(self) -> Result<Persist, serde_json::Error> {
         let Self { partition, loaded, content, add, cancel } = self;
         let state = Json::of(&content.state)?;
+        state.read::<S>()?;
         Ok(Persist { partition, loaded, content: content.with_state(state), add, cancel })
     }
 }

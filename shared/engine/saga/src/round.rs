@@ -15,9 +15,10 @@ use futures::future::{join, join_all};
 use jiff::Timestamp;
 use messages::panics::contain;
 use messages::store::chain;
-use messages::{AttemptId, MessageId, Metric, PartitionKey, StoreError, Token};
+use messages::{AttemptId, MessageId, Metric, PartitionKey, Payload, StoreError, Token};
 use outbox::{Entry, Settlement};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::document::{Document, LoadResult, Persist, PersistOutcome};
 use crate::instance::{by_partition, grant_all};
@@ -162,6 +163,10 @@ impl<S: Saga> Runner<S> {
             true => AttemptOutcome::BrokenOff(error.chain()),
             false => unreadable(error),
         })?;
+        // No version of this saga can read the instance, so another attempt would not help.
+        if let Some(why) = stored.as_ref().and_then(|document| document.other_saga(&S::Event::QUEUE)) {
+            return Err(AttemptOutcome::Faulty(why));
+        }
         let opened = contain(|| stored.map(|document| document.open(&self.saga)).transpose());
         opened.map_err(|panicked| AttemptOutcome::Unreadable(panicked.to_string()))?.map_err(unreadable)
     }
@@ -616,11 +621,11 @@ impl<S: Saga> PlannedAttempt<'_, S> {
 }
 
 /// Serializes the state if the attempt has a write.
-fn close<S: Serialize>(write: Option<Persist<S>>) -> Result<Option<Persist>, String> {
+fn close<S: Serialize + DeserializeOwned>(write: Option<Persist<S>>) -> Result<Option<Persist>, String> {
     let closed = contain(|| write.map(Persist::close).transpose());
     closed
         .map_err(|panicked| panicked.to_string())?
-        .map_err(|error| format!("the state cannot be serialized: {error}"))
+        .map_err(|error| format!("the state cannot be represented in JSON: {error}"))
 }
 
 /// Determines from the document whether a write with an unknown outcome was made. Returns `None` if it may still be on
