@@ -6,13 +6,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use embedded::{Call, Intercept, Phase};
-use imports::SearchId;
-use jiff::SignedDuration;
-use messages::Host;
-use saga::failures::{FailureStatus, Retry, Selection};
+use imports::{JobState, SearchId};
+use jiff::{SignedDuration, Timestamp};
+use messages::{Host, StoreError};
+use outbox::{
+    ClaimedEntries, EntryResult, InspectOutbox, OutboxRecord, Owner, Settlement, SweepOutbox, Unreadable,
+    UnreadableAction,
+};
+use saga::failures::{FailureStatus, Failures, Phase as Step, Retry, Selection};
 
-use crate::failures::{all, gather, of, run_to_the_end};
-use crate::world::{Slow, World};
+use crate::failures::{all, gather, of, operation, run_to_the_end};
+use crate::world::{Slow, TWO_RECORDS, World};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -130,7 +134,7 @@ impl Intercept for Listings {
 
 /// After an outage, very many other effects may be exhausted.
 #[tokio::test]
-async fn retry_and_deletion_of_effect_list_no_outbox() {
+async fn retry_with_canary_and_deletion_list_no_outbox() {
     let world = World::new();
     for name in ["a.ris", "b.ris"] {
         world.announce(&[name]).await;
@@ -144,8 +148,8 @@ async fn retry_and_deletion_of_effect_list_no_outbox() {
     let listings = Arc::new(Listings::default());
     let failures = world.crashing(&listings).failures;
     let selection = Selection { ids: BTreeSet::from([one.id]), ..Selection::of(FailureStatus::Open) };
-    failures.retry(Retry { selection, ..all() }, "Ann").await.unwrap();
-    while failures.run_step().await.unwrap() {
+    failures.retry(Retry { selection, canary: 1, ..all() }, "Ann").await.unwrap();
+    while failures.run_step(None).await.unwrap() {
         world.host.advance(SECOND);
     }
     failures.delete(&[other.id], "not needed", "Ann").await.unwrap();
@@ -191,4 +195,155 @@ async fn requeued_effect_closes_its_failure() {
     poison(false);
     gather(&world).await;
     assert_eq!(of(&world, FailureStatus::Closed).await.len(), 1);
+}
+
+/// The document of an instance that ended longer ago than the retention cannot be loaded any more. It stays stored as long
+/// as its outbox has entries.
+#[tokio::test]
+async fn canary_effect_of_expired_instance_is_judged() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.run().await;
+    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    let job = world.job(announced.search_id).await;
+    assert_eq!(job.state, JobState::Completed);
+    let sql = "INSERT INTO outbox (owner, owner_id, entry_id, kind, payload, due_at, attempts, next_attempt_at, poisoned,
+            requeued)
+        VALUES ('saga', ?1, '00000000-0000-0000-0000-000000000001', 'job', '{}', 0, 9, 0, 1, 0)";
+    database.execute(sql, [&announced.search_id.to_string()]).unwrap();
+    gather(&world).await;
+    assert_eq!(of(&world, FailureStatus::Open).await.len(), 1);
+    world.pass(Duration::from_secs(8 * 24 * 3_600)).await;
+    assert!(world.document(announced.search_id).await.is_none());
+    let failures = &world.functions.failures;
+    let begun = failures.retry(Retry { canary: 1, ..all() }, "Ann").await.unwrap();
+    run_to_the_end(&world).await;
+    let Step::Stopped { why, .. } = operation(&world, &begun).await.phase else {
+        panic!("no worker has taken it")
+    };
+    assert!(why.contains("no worker has taken"), "{why}");
+}
+
+/// Claims all open failures for a retry while an operator deletes one of them.
+struct ClaimsFirst(Failures, Mutex<bool>);
+
+#[async_trait]
+impl Intercept for ClaimsFirst {
+    async fn step(&self, call: Call, phase: Phase) {
+        let is_first = call == Call::OutboxRead
+            && phase == Phase::Before
+            && !std::mem::replace(&mut *self.1.lock().unwrap(), true);
+        if is_first {
+            self.0.run_step(None).await.unwrap();
+        }
+    }
+}
+
+/// An effect must not be deleted while an operation retries it.
+#[tokio::test]
+async fn effect_is_either_deleted_or_retried() {
+    let world = World::new();
+    let search = world.announce(&["a.ris"]).await.search_id;
+    world.run().await;
+    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    let poison = "UPDATE outbox SET poisoned = 1, ready_at = NULL WHERE kind NOT LIKE '%job%'";
+    assert_eq!(database.execute(poison, []).unwrap(), 1);
+    gather(&world).await;
+    let [failure] = of(&world, FailureStatus::Open).await.try_into().unwrap();
+    let failures = world.functions.failures.clone();
+    failures.retry(all(), "Ann").await.unwrap();
+    let racing = world.crashing(&Arc::new(ClaimsFirst(failures, Mutex::default()))).failures;
+    racing.delete(&[failure.id], "not needed", "Bob").await.unwrap();
+    run_to_the_end(&world).await;
+    let sql = "SELECT count(*) FROM outbox WHERE owner_id = ?1 AND kind NOT LIKE '%job%'";
+    let left = database.query_row(sql, [search.to_string()], |row| row.get::<_, u32>(0)).unwrap();
+    assert_eq!((left, of(&world, FailureStatus::Retried).await.len()), (0, 0));
+}
+
+/// The entry of an archived failure stays in its outbox. It must not become an open failure again.
+#[tokio::test]
+async fn archived_failure_lasts_as_long_as_its_effect() {
+    let world = World::new();
+    let (database, _) = with_two_exhausted(&world).await;
+    gather(&world).await;
+    for failure in of(&world, FailureStatus::Open).await {
+        world.functions.failures.archive(&[failure.id], "looked at", "Ann").await.unwrap();
+    }
+    for _ in 0..2 {
+        world.pass(Duration::from_secs(31 * 24 * 3_600)).await;
+        world.store().purge(world.host.now()).await.unwrap();
+        gather(&world).await;
+        assert_eq!(of(&world, FailureStatus::Archived).await.len(), 2);
+        assert!(of(&world, FailureStatus::Open).await.is_empty());
+    }
+    database.execute("DELETE FROM outbox WHERE poisoned = 1", []).unwrap();
+    gather(&world).await;
+    assert_eq!(of(&world, FailureStatus::Closed).await.len(), 2);
+    world.pass(Duration::from_secs(31 * 24 * 3_600)).await;
+    world.store().purge(world.host.now()).await.unwrap();
+    assert!(of(&world, FailureStatus::Closed).await.is_empty());
+}
+
+/// An outbox whose index lists no exhausted entry for a moment.
+struct Lagging(Arc<dyn InspectOutbox>);
+
+#[async_trait]
+impl SweepOutbox for Lagging {
+    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Result<Owner, Unreadable>>, StoreError> {
+        self.0.due(now, limit).await
+    }
+
+    async fn claim_due(
+        &self,
+        owners: &[Owner],
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Result<Vec<ClaimedEntries>, StoreError> {
+        self.0.claim_due(owners, now, until).await
+    }
+
+    async fn settle(&self, settlements: &[(Owner, Vec<Settlement>)]) -> Result<(), StoreError> {
+        self.0.settle(settlements).await
+    }
+
+    async fn resolve_unreadable(&self, place: &str, action: &UnreadableAction) -> Result<(), StoreError> {
+        self.0.resolve_unreadable(place, action).await
+    }
+}
+
+#[async_trait]
+impl InspectOutbox for Lagging {
+    async fn pending(&self, after: Option<&str>, limit: usize) -> Result<Vec<OutboxRecord>, StoreError> {
+        self.0.pending(after, limit).await
+    }
+
+    async fn poisoned(&self, _: Option<&str>, _: usize) -> Result<Vec<OutboxRecord>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn entries_of(&self, owner: Owner) -> Result<Vec<EntryResult>, StoreError> {
+        self.0.entries_of(owner).await
+    }
+
+    async fn plan(&self) -> Result<String, StoreError> {
+        self.0.plan().await
+    }
+}
+
+/// DynamoDB's indexes are eventually consistent.
+#[tokio::test]
+async fn failure_of_unlisted_effect_stays_open() {
+    let world = World::new();
+    world.announce(&["a.ris"]).await;
+    world.run().await;
+    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    let poison = "UPDATE outbox SET poisoned = 1, ready_at = NULL WHERE kind NOT LIKE '%job%'";
+    assert_eq!(database.execute(poison, []).unwrap(), 1);
+    gather(&world).await;
+    let mut lagging = world.functions.failures.clone();
+    let outbox = &mut lagging.operator.stores.saga_outbox;
+    *outbox = Arc::new(Lagging(Arc::clone(outbox)));
+    lagging.collect(None).await.unwrap();
+    assert_eq!(of(&world, FailureStatus::Open).await.len(), 1);
 }

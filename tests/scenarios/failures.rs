@@ -50,7 +50,7 @@ pub(crate) fn all() -> Retry {
 /// Runs steps, one per second, until no operation is running; returns their number.
 pub(crate) async fn run_to_the_end(world: &World) -> usize {
     let mut steps = 0;
-    while world.functions.failures.run_step().await.unwrap() {
+    while world.functions.failures.run_step(None).await.unwrap() {
         world.host.advance(SECOND);
         steps += 1;
         assert!(steps < 1_000, "the operation does not end");

@@ -41,7 +41,7 @@ async fn crashed_retry_resumes_with_each_effect_once() {
             gather(&world).await;
             world.functions.failures.retry(all(), "Ann").await.unwrap();
             let crash = CrashAt::new(call, phase, 1);
-            crash.kill(world.crashing(&crash).failures.run_step()).await;
+            crash.kill(world.crashing(&crash).failures.run_step(None)).await;
             // A worker that runs a second later must not treat the operation as completed.
             world.host.advance(SECOND);
             run_to_the_end(&world).await;
@@ -63,7 +63,7 @@ async fn stop_interrupted_operation(world: &World) {
     gather(world).await;
     let begun = world.functions.failures.retry(all(), "Ann").await.unwrap();
     let crash = CrashAt::new(Call::QueueSend, Phase::Before, 1);
-    crash.kill(world.crashing(&crash).failures.run_step()).await;
+    crash.kill(world.crashing(&crash).failures.run_step(None)).await;
     world.functions.failures.stop(begun.id, "Bob").await.unwrap();
 }
 
@@ -129,7 +129,7 @@ async fn missing_queue_stops_operation_and_changes_no_failure() {
     gather(&world).await;
     let failures = Failures { send: Arc::new(WithoutQueues), ..world.functions.failures.clone() };
     let begun = failures.retry(all(), "Ann").await.unwrap();
-    assert!(!failures.run_step().await.unwrap());
+    assert!(!failures.run_step(None).await.unwrap());
     let ended = operation(&world, &begun).await;
     let Step::Stopped { why, .. } = &ended.phase else { panic!("{ended:?}") };
     assert!(why.contains("no URL is set for queue"), "{why}");
@@ -152,9 +152,9 @@ async fn failures_are_retried_at_requested_rate() {
     let retry = Retry { selection: snapshot.selection, ..all() };
     let begun = world.functions.failures.retry(retry, "Ann").await.unwrap();
     let mut sent = Vec::new();
-    while world.functions.failures.run_step().await.unwrap() {
+    while world.functions.failures.run_step(None).await.unwrap() {
         // A second worker within the same second does not double the rate.
-        world.functions.failures.run_step().await.unwrap();
+        world.functions.failures.run_step(None).await.unwrap();
         sent.push(of(&world, FailureStatus::Retried).await.len());
         world.host.advance(SECOND);
     }
@@ -196,7 +196,7 @@ async fn canary_passes_only_if_message_was_processed() {
         }
         gather(&world).await;
         let begun = world.functions.failures.retry(Retry { canary: 1, ..all() }, "Ann").await.unwrap();
-        assert!(world.functions.failures.run_step().await.unwrap());
+        assert!(world.functions.failures.run_step(None).await.unwrap());
         assert_eq!(of(&world, FailureStatus::Retried).await.len(), 1);
         let mut slow = Vec::new();
         match ahead {
@@ -215,7 +215,7 @@ async fn canary_passes_only_if_message_was_processed() {
         }
         if ahead == Ahead::Slow {
             world.host.advance(2 * 60 * SECOND);
-            assert!(world.functions.failures.run_step().await.unwrap(), "a worker is on it");
+            assert!(world.functions.failures.run_step(None).await.unwrap(), "a worker is on it");
             assert_eq!(of(&world, FailureStatus::Retried).await.len(), 1);
             for received in world.take(&SAGA).await.into_iter().chain(slow) {
                 world.deliver(&SAGA, &[received]).await;
@@ -268,7 +268,7 @@ async fn operation_stops_if_every_canary_is_removed() {
         }
         gather(&world).await;
         let begun = world.functions.failures.retry(Retry { canary: 1, ..all() }, "Ann").await.unwrap();
-        assert!(world.functions.failures.run_step().await.unwrap());
+        assert!(world.functions.failures.run_step(None).await.unwrap());
         let [ahead] = of(&world, FailureStatus::Retried).await.try_into().unwrap();
         let failures = &world.functions.failures;
         match is_deleted {
@@ -305,14 +305,14 @@ async fn canary_in_busy_queue_is_judged_by_history() {
         let inspect = Arc::new(CountingQueues(Arc::clone(&world.functions.failures.inspect)));
         let failures = Failures { inspect, ..world.functions.failures.clone() };
         let begun = failures.retry(Retry { canary: 1, ..all() }, "Ann").await.unwrap();
-        assert!(failures.run_step().await.unwrap());
+        assert!(failures.run_step(None).await.unwrap());
         if is_processed {
             world.deliver_all(&[&SAGA]).await;
         }
         world.announce(&["b.ris"]).await;
         world.deliver_all(&[&CONTROL]).await;
         world.host.advance(60 * SECOND);
-        failures.run_step().await.unwrap();
+        failures.run_step(None).await.unwrap();
         let phase = operation(&world, &begun).await.phase;
         match (is_processed, phase) {
             (true, Step::Running) => {}
@@ -333,12 +333,12 @@ async fn dead_lettered_canary_in_empty_queue_stops_operation() {
     let inspect = Arc::new(CountingQueues(Arc::clone(&world.functions.failures.inspect)));
     let failures = Failures { inspect, drains: Vec::new(), ..world.functions.failures.clone() };
     let begun = failures.retry(Retry { canary: 1, ..all() }, "Ann").await.unwrap();
-    assert!(failures.run_step().await.unwrap());
+    assert!(failures.run_step(None).await.unwrap());
     for received in world.take(&SAGA).await {
         let dead = Disposition::DeadLetter { reason: "one cause".to_owned() };
         world.store().answer(&SAGA, &received.receipt, &dead).await.unwrap();
     }
-    while failures.run_step().await.unwrap() || !operation(&world, &begun).await.phase.has_ended() {
+    while failures.run_step(None).await.unwrap() || !operation(&world, &begun).await.phase.has_ended() {
         world.host.advance(10 * SECOND);
     }
     let ended = operation(&world, &begun).await;
@@ -392,7 +392,7 @@ async fn failures_of_one_search_are_retried_together() {
     }
     gather(&world).await;
     let begun = world.functions.failures.retry(all(), "Ann").await.unwrap();
-    assert!(world.functions.failures.run_step().await.unwrap());
+    assert!(world.functions.failures.run_step(None).await.unwrap());
     let ended = operation(&world, &begun).await;
     assert_eq!((ended.retried, ended.phase), (4, Step::Running));
     run_to_the_end(&world).await;
@@ -428,7 +428,7 @@ async fn held_search_waits_without_blocking_others() {
     assert!(matches!(answer, Admission::Admitted(_)));
     let begun = world.functions.failures.retry(all(), "Ann").await.unwrap();
     for _ in 0..25 {
-        assert!(world.functions.failures.run_step().await.unwrap());
+        assert!(world.functions.failures.run_step(None).await.unwrap());
         let known = operation(&world, &begun).await;
         assert_eq!((known.retried, known.phase), (1, Step::Running));
         world.host.advance(SECOND);
@@ -482,11 +482,11 @@ async fn stopped_operation_retries_nothing_more() {
     gather(&world).await;
     let failures = &world.functions.failures;
     let begun = failures.retry(Retry { per_second: 1, ..all() }, "Ann").await.unwrap();
-    assert!(failures.run_step().await.unwrap());
+    assert!(failures.run_step(None).await.unwrap());
     let stopped = failures.stop(begun.id, "Bob").await.unwrap();
     assert!(matches!(&stopped.phase, Step::Stopped { why, .. } if why == "stopped by Bob"));
     world.host.advance(SECOND);
-    assert!(!failures.run_step().await.unwrap());
+    assert!(!failures.run_step(None).await.unwrap());
     assert_eq!(of(&world, FailureStatus::Open).await.len(), 2);
 }
 

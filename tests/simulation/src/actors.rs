@@ -235,7 +235,7 @@ async fn retry(port: Port, application: Arc<dyn Application>) {
         let retry =
             Retry { selection: Selection::of(FailureStatus::Open), limit: None, per_second, canary: 0 };
         let _ = failures.retry(retry, "operator").await;
-        while let Ok(is_running) = failures.run_step().await {
+        while let Ok(is_running) = failures.run_step(None).await {
             // An earlier answer may not contain the operation yet.
             if !is_running && port.perform(|world| world.failures.running().is_none()) {
                 break;

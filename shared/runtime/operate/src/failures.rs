@@ -52,7 +52,7 @@ pub async fn follow(
     mut progress: impl FnMut(&Operation),
 ) -> Result<Operation, FollowError> {
     loop {
-        failures.run_step().await?;
+        failures.run_step(None).await?;
         let operation = failures.store.operation(id).await?.ok_or(FollowError::Gone(id))?;
         progress(&operation);
         if operation.phase.has_ended() {

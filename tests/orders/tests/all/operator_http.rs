@@ -70,7 +70,7 @@ impl Operations {
     async fn work(&self) {
         self.world.run().await;
         self.api.failures().collect(None).await.unwrap();
-        while self.api.failures().run_step().await.unwrap() {
+        while self.api.failures().run_step(None).await.unwrap() {
             self.world.host.advance(Duration::from_secs(1));
         }
         self.world.run().await;

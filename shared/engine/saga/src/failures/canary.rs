@@ -126,18 +126,12 @@ impl Failures {
     }
 
     async fn of_effect(&self, owner: Owner, entry: MessageId) -> Result<Outcome, StoreError> {
-        let entries = match owner {
-            Owner::Saga(partition) => {
-                let documents = &self.operator.stores.read_documents;
-                let document = documents.load_latest(partition, self.now()).await?;
-                document.map(|document| document.outbox).unwrap_or_default()
-            }
-            Owner::Session(_) => {
-                let stored = self.operator.outbox(owner).entries_of(owner).await?;
-                stored.into_iter().flatten().collect()
-            }
-        };
-        Ok(match entries.iter().find(|found| found.id == entry) {
+        if let Owner::Saga(partition) = owner {
+            self.operator.stores.read_documents.reach_latest_data(partition, self.now()).await?;
+        }
+        // The outbox of an instance exists longer than its document can be loaded.
+        let entries = self.operator.outbox(owner).entries_of(owner).await?;
+        Ok(match entries.iter().flatten().find(|found| found.id == entry) {
             None => Outcome::Processed,
             Some(found) if found.poisoned => Outcome::Failed,
             Some(found) if found.attempts > 0 || found.claimed_until.is_some() => Outcome::Taken,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
 use messages::queue::MAX_BATCH;
 use messages::{
@@ -30,6 +31,8 @@ pub const OPEN_FAILURES: Metric = Metric("OpenFailures");
 const BATCHES: usize = 100;
 /// The number of records with exhausted entries, and of failures, that are read in one call.
 const PAGE: usize = 200;
+/// The maximum number of outboxes that are read at the same time.
+const CONCURRENT_READS: usize = 10;
 /// The reason of a dead letter if its queue does not report one.
 const NO_REASON: &str = "received too often; the queue gives no reason";
 
@@ -64,11 +67,11 @@ impl Failures {
     /// # Errors
     /// Returns an error if a store or queue is unavailable. The next call continues the work.
     pub async fn run(&self, deadline: Option<Timestamp>) -> Result<(), StoreError> {
-        let mut is_more = self.run_step().await;
+        let mut is_more = self.run_step(deadline).await;
         let collected = self.collect(deadline).await;
         while is_more? && deadline.is_some() && !self.reporter.host.is_past(deadline) {
             self.reporter.host.sleep(PACE).await;
-            is_more = self.run_step().await;
+            is_more = self.run_step(deadline).await;
         }
         collected.map(drop)
     }
@@ -84,9 +87,11 @@ impl Failures {
         for (dead, source) in &self.drains {
             results.push(self.drain_queue(dead, source, deadline, &mut collected).await);
         }
+        // Counted before the effects are collected, because an invocation that ends meanwhile would measure nothing. Their
+        // failures are counted in the next call.
+        results.push(self.count_open().await);
         results.push(self.collect_effects(deadline).await);
         results.push(self.reopen_abandoned().await);
-        results.push(self.count_open().await);
         for error in results.iter().filter_map(|result| result.as_ref().err()) {
             let (function, error) = (self.reporter.function, error.chain());
             tracing::warn!(function, error, "failures are collected without some of them");
@@ -111,6 +116,23 @@ impl Failures {
     async fn count_open(&self) -> Result<(), StoreError> {
         let open = self.store.groups(&Selection::of(FailureStatus::Open)).await?;
         self.reporter.measure(OPEN_FAILURES, open.iter().map(|group| group.count).sum());
+        Ok(())
+    }
+
+    /// Drains the dead-letter queues of some failures.
+    pub(super) async fn drain_queues_of(
+        &self,
+        failures: impl Iterator<Item = &Failure>,
+        deadline: Option<Timestamp>,
+    ) -> Result<(), StoreError> {
+        let queue = |failure: &'_ Failure| match &failure.origin {
+            Origin::DeadLetter { queue, .. } => Some(queue.clone()),
+            Origin::Effect { .. } | Origin::Unreadable { .. } => None,
+        };
+        let queues: BTreeSet<Queue> = failures.filter_map(queue).collect();
+        for (dead, source) in self.drains.iter().filter(|(dead, _)| queues.contains(dead)) {
+            self.drain_queue(dead, source, deadline, &mut 0).await?;
+        }
         Ok(())
     }
 
@@ -250,11 +272,11 @@ impl Failures {
     async fn collect_effects(&self, deadline: Option<Timestamp>) -> Result<(), StoreError> {
         // The failures are read before the outboxes. Therefore, an effect that is known but not found was requeued or
         // deleted in between, and not just found too late.
-        let known = self.open_effects().await;
+        let known = self.known_effects(deadline).await;
         let mut refused = BTreeMap::new();
         let of_sagas = self.record_effects(Outboxes::Sagas, deadline, &mut refused).await;
         let of_sessions = self.record_effects(Outboxes::Sessions, deadline, &mut refused).await;
-        if let (known, Some(of_sagas), Some(of_sessions)) = (known?, of_sagas?, of_sessions?) {
+        if let (Some(known), Some(of_sagas), Some(of_sessions)) = (known?, of_sagas?, of_sessions?) {
             let is_gone = |id: &&FailureId| !of_sagas.contains(id) && !of_sessions.contains(id);
             let gone: Vec<FailureId> = known.keys().filter(is_gone).copied().collect();
             self.close_effects(&gone, &known).await?;
@@ -283,7 +305,8 @@ impl Failures {
         Ok(Some(found))
     }
 
-    /// Closes the failures of effects that are no longer exhausted.
+    /// Closes the failures of effects that are no longer exhausted, and were not found. The outbox of each is read once
+    /// more, because the list of exhausted entries may be incomplete for a moment.
     async fn close_effects(
         &self,
         gone: &[FailureId],
@@ -293,28 +316,45 @@ impl Failures {
             let (now, failures) = (self.now(), self.store.failures(gone).await?);
             // A failure that has changed since was reported again.
             let unchanged = |failure: &Failure| known.get(&failure.id) == Some(&failure.revision);
-            let closed = failures.into_iter().flatten().filter(unchanged).map(|failure| {
-                let why = "it was requeued or deleted in its outbox".to_owned();
-                failure.into_state(State::Closed { why }, now)
-            });
-            self.write(closed.collect()).await?;
+            let closed = stream::iter(failures.into_iter().flatten().filter(unchanged))
+                .map(|failure| async {
+                    let is_exhausted = match &failure.origin {
+                        Origin::Effect { owner, entry } => self.exhausted(*owner, *entry).await?.is_some(),
+                        Origin::DeadLetter { .. } | Origin::Unreadable { .. } => false,
+                    };
+                    let why = "it was requeued or deleted in its outbox".to_owned();
+                    Ok((!is_exhausted).then(|| failure.into_state(State::Closed { why }, now)))
+                })
+                .buffer_unordered(CONCURRENT_READS);
+            let closed: Vec<Option<Failure>> = closed.try_collect().await?;
+            self.write(closed.into_iter().flatten().collect()).await?;
         }
         Ok(())
     }
 
-    /// Returns the open failures of effects, each with its revision.
-    async fn open_effects(&self) -> Result<BTreeMap<FailureId, u64>, StoreError> {
-        let selection = Selection { place: Some("outbox".to_owned()), ..Selection::of(FailureStatus::Open) };
-        let (mut found, mut after) = (BTreeMap::new(), None);
-        loop {
-            let page = self.store.select(&selection, after, PAGE).await?;
-            let is_last = page.len() < PAGE;
-            after = page.last().map(Failure::place);
-            found.extend(page.into_iter().map(|failure| (failure.id, failure.revision)));
-            if is_last {
-                return Ok(found);
+    /// Returns the open and archived failures of effects, each with its revision; `None` if the deadline passed.
+    async fn known_effects(
+        &self,
+        deadline: Option<Timestamp>,
+    ) -> Result<Option<BTreeMap<FailureId, u64>>, StoreError> {
+        let mut found = BTreeMap::new();
+        for standing in [FailureStatus::Open, FailureStatus::Archived] {
+            let selection = Selection { place: Some("outbox".to_owned()), ..Selection::of(standing) };
+            let mut after = None;
+            loop {
+                let page = self.store.select(&selection, after, PAGE).await?;
+                let is_last = page.len() < PAGE;
+                after = page.last().map(Failure::place);
+                found.extend(page.into_iter().map(|failure| (failure.id, failure.revision)));
+                if is_last {
+                    break;
+                }
+                if self.reporter.host.is_past(deadline) {
+                    return Ok(None);
+                }
             }
         }
+        Ok(Some(found))
     }
 
     /// Converts exhausted entries to reports.

@@ -300,12 +300,14 @@ impl Failure {
     /// Returns the failure in another state, which begins at `now`.
     #[must_use]
     pub fn into_state(self, state: State, now: Timestamp) -> Self {
-        let expires_at = match &state {
-            State::Open | State::Retrying { .. } => None,
-            State::Retried { .. } | State::Closed { .. } | State::Archived { .. } => {
-                Some(now.checked_add(RETENTION).unwrap_or(Timestamp::MAX))
-            }
+        let is_kept = match (&state, &self.origin) {
+            (State::Open | State::Retrying { .. }, _) => true,
+            // The entry is still in its outbox. Without the failure, the next collection would report it again.
+            (State::Archived { .. }, Origin::Effect { .. } | Origin::Unreadable { .. }) => true,
+            (State::Archived { .. }, Origin::DeadLetter { .. })
+            | (State::Retried { .. } | State::Closed { .. }, _) => false,
         };
+        let expires_at = (!is_kept).then(|| now.checked_add(RETENTION).unwrap_or(Timestamp::MAX));
         Self { state, expires_at, ..self }
     }
 }

@@ -248,18 +248,19 @@ impl Failures {
         }
     }
 
-    /// Takes the next step of the running operation if it is due. Returns `true` if an operation is still running.
+    /// Takes the next step of the running operation if it is due. Returns `true` if an operation is still running. After
+    /// the deadline, no more dead letters are collected.
     ///
     /// # Errors
     /// Returns an error if a store is unavailable. The next step continues.
-    pub async fn run_step(&self) -> Result<bool, StoreError> {
+    pub async fn run_step(&self, deadline: Option<Timestamp>) -> Result<bool, StoreError> {
         let Some(operation) = self.store.running().await? else { return Ok(false) };
         let now = self.now();
         if now < operation.next_step_at {
             return Ok(true);
         }
         if let Phase::Watching { until } = operation.phase {
-            return if now < until { Ok(true) } else { self.assess(&operation).await };
+            return if now < until { Ok(true) } else { self.assess(&operation, deadline).await };
         }
         // Several workers may get here at once. The conditional write lets one of them take the step, so that the rate
         // holds.
@@ -485,9 +486,11 @@ impl Failures {
 
     /// Continues once every canary failure was processed. Stops if a canary failed again, or if no worker handles the
     /// canaries.
-    async fn assess(&self, operation: &Operation) -> Result<bool, StoreError> {
-        // Collected first, because a message that failed again may still be in its dead-letter queue.
-        if let Err(error) = self.collect(None).await {
+    async fn assess(&self, operation: &Operation, deadline: Option<Timestamp>) -> Result<bool, StoreError> {
+        // A canary message that failed again may still be in its dead-letter queue. Nothing else is collected: after an
+        // outage, very many effects may be exhausted.
+        let canaries = self.store.failures(&operation.canaries).await?;
+        if let Err(error) = self.drain_queues_of(canaries.iter().flatten(), deadline).await {
             let now = self.now();
             if !is_late(operation, now) {
                 return Err(error);
@@ -555,29 +558,43 @@ impl Failures {
                 return Err(refusal(&failure));
             }
             self.record_action(by, removal.did(), id.to_string(), why.to_owned()).await?;
-            let revision = failure.revision;
-            let next = match removal {
-                Removal::Archive => {
-                    Some(failure.into_state(State::Archived { why: why.to_owned() }, self.now()))
-                }
-                // The effect is deleted first. After a crash in between, the failure still exists, and the deletion can
-                // be repeated.
-                Removal::Delete => {
-                    self.discard_effect(&failure).await?;
-                    None
-                }
-            };
-            if self.store.change(&[Change { id: *id, revision, next }]).await? != [true] {
-                return Err(RequestRefusal::Overtaken);
+            match removal {
+                Removal::Archive => drop(self.archive_one(failure, why).await?),
+                Removal::Delete => self.delete_one(failure, why).await?,
             }
         }
         Ok(())
     }
 
+    /// Archives a failure, and returns it as it is stored.
+    async fn archive_one(&self, failure: Failure, why: &str) -> Result<Failure, RequestRefusal> {
+        let (id, revision) = (failure.id, failure.revision);
+        let archived = failure.into_state(State::Archived { why: why.to_owned() }, self.now());
+        let change = Change { id, revision, next: Some(archived.clone()) };
+        self.change_one(change).await?;
+        Ok(Failure { revision: revision + 1, ..archived })
+    }
+
+    /// Deletes a failure and its effect. An open failure is archived first, so that no operation retries the effect in
+    /// between. The effect precedes the failure: after a crash in between, the deletion can be repeated.
+    async fn delete_one(&self, failure: Failure, why: &str) -> Result<(), RequestRefusal> {
+        let failure = match failure.state {
+            State::Open => self.archive_one(failure, why).await?,
+            _ => failure,
+        };
+        self.discard_effect(&failure).await?;
+        self.change_one(Change { id: failure.id, revision: failure.revision, next: None }).await
+    }
+
+    async fn change_one(&self, change: Change) -> Result<(), RequestRefusal> {
+        let made = self.store.change(&[change]).await?;
+        if made == [true] { Ok(()) } else { Err(RequestRefusal::Overtaken) }
+    }
+
     /// Deletes the effect of a failure from its outbox. Otherwise the next collection would find it again. A failure
     /// that was closed or retried no longer owns its effect.
     async fn discard_effect(&self, failure: &Failure) -> Result<(), StoreError> {
-        if !matches!(failure.state, State::Open | State::Archived { .. }) {
+        if !matches!(failure.state, State::Archived { .. }) {
             return Ok(());
         }
         match &failure.origin {

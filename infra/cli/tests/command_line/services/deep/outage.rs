@@ -136,7 +136,9 @@ async fn second_by_second(deployment: &Deployment, operation: &Operation) -> Res
     loop {
         let step = async {
             // A concurrent step within the same second does not double the rate.
-            Ok::<_, StoreError>(deployment.failures.run_step().await? | deployment.failures.run_step().await?)
+            Ok::<_, StoreError>(
+                deployment.failures.run_step(None).await? | deployment.failures.run_step(None).await?,
+            )
         };
         let (is_running, delivered) = join(step, deployment.run()).await;
         delivered?;
