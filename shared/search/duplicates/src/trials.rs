@@ -33,9 +33,10 @@ pub(crate) fn registration(reference: &Reference) -> String {
     let is_link = journal.starts_with("http");
     let in_register = is_link || is_register(&journal.to_lowercase());
     let is_placed = reference.volume.is_some() || reference.pages.is_some();
-    let is_article = !in_register && (is_placed || !journal.is_empty());
+    let is_personal = reference.authors.iter().any(|author| author.contains(", "));
+    let is_article = !in_register && (is_placed || !journal.is_empty() || is_personal);
     let tagged = TAGS.iter().filter_map(|tag| reference.extra.get(*tag)?.first()).filter(|_| !is_article);
-    let tagged = tagged.map(|number| plain(number)).find(|number| number.len() > 4);
+    let tagged = tagged.map(|number| plain(number)).find(|number| is_in_register(number));
     let accession = reference.extra.get("AN").and_then(|values| values.first());
     let by_link = reference.url.as_deref().filter(|url| is_register(url) && !is_placed);
     let links = by_link.into_iter().chain(Some(journal).filter(|_| is_link));
@@ -46,6 +47,15 @@ pub(crate) fn registration(reference: &Reference) -> String {
         reference.trial_ids.first().filter(|_| in_register || by_link.is_some()).map(|number| plain(number))
     };
     tagged.or(stated).or_else(named).unwrap_or_default()
+}
+
+/// Returns `true` for a value under a tag for the number of a trial, unless it is another text: `Not reported`.
+fn is_in_register(number: &str) -> bool {
+    /// Registers whose names are too short to show a number on their own.
+    const SHORT: [&str; 2] = ["nl", "per"];
+    let mut registers = REGISTERS.iter().chain(&SHORT);
+    let rest = registers.find_map(|register| number.strip_prefix(register));
+    rest.is_some_and(|rest| rest.len() > 2 && rest.bytes().any(|byte| byte.is_ascii_digit()))
 }
 
 /// Returns `true` for the number of a trial, which begins with the name of its register.

@@ -44,8 +44,8 @@ fn assert_plain(both: &str, second: &str, expected: Option<(Tier, Reason)>) {
     Reason::PmidAlone
 )]
 #[case::registration(
-    "d=;m=;j=;v=;p=;x=NCT00000001",
-    "t=Une etude de la vitamine;a=Smith, J",
+    "d=;m=;j=;v=;p=;a=Vitamin Group;x=NCT00000001",
+    "t=Une etude de la vitamine;a=University of Zinc",
     Certain,
     Reason::Number
 )]
