@@ -153,6 +153,11 @@ async fn refused_packed_files_give_reason_and_store_nothing() {
         (gzip(&gzip(TWO_RECORDS.as_bytes())), "what is inside is packed itself"),
         (zip(&[]), "it is a ZIP archive with no reference file inside"),
         (
+            zip(&[("[Content_Types].xml", b"<Types/>"), ("word/document.xml", b"<w:document/>")]),
+            "it is a Word document; export the references",
+        ),
+        (zip(&[("mimetype", b"application/"), ("content.xml", b"<a/>")]), "it is an OpenDocument file;"),
+        (
             zip(&[("a.pdf", b"%PDF-1.7")]),
             "it is a ZIP archive with no reference file inside: \"a.pdf\" was skipped",
         ),

@@ -112,6 +112,15 @@ pub(super) enum FileError {
     /// The file contains more reference files than are read.
     #[error("it has more than {limit} reference files inside; upload them in several archives")]
     TooManyParts { limit: usize },
+    /// The file is a document of an office program.
+    #[error(
+        "it is {kind}; export the references from the database or reference manager, for example as RIS, and upload that \
+         file"
+    )]
+    Document {
+        /// The type of the document with its article: `"a Word document"`.
+        kind: &'static str,
+    },
     /// A packed file contains no reference file.
     #[error("it is {kind} with no reference file inside{reasons}")]
     NothingInside {

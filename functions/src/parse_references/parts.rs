@@ -8,7 +8,7 @@ use references::{Checkpoint, Limits, Reader};
 use super::ParseReferences;
 use super::attempt::{FileError, FileRead, PartProgress, ResumePoint};
 use super::pending::PendingRecords;
-use super::stats::FileStats;
+use super::stats::{FileStats, formats};
 
 /// The maximum number of reasons that are listed if a packed file contains nothing to read.
 const MAX_REASONS_LISTED: usize = 3;
@@ -61,6 +61,9 @@ impl ParseReferences {
         resume: Option<ResumePoint>,
         pending: &mut PendingRecords<'_>,
     ) -> Result<Option<FileStats>, FileError> {
+        if let Some(kind) = contents.document() {
+            return Err(FileError::Document { kind });
+        }
         let (mut within, packed) = resume.map(|resume| (resume.within, resume.packed)).unzip();
         let (first, mut stats) =
             packed.flatten().map_or_else(Default::default, |part| (part.index, part.read));
@@ -87,19 +90,19 @@ impl ParseReferences {
                     return Err(FileError::TooManyParts { limit: MAX_PARTS });
                 }
                 Ok(Some(report)) => {
-                    let format = match contents.is_workbook() {
-                        true => "Excel workbook".to_owned(),
-                        false => report.format.to_string(),
+                    let formats = match contents.is_workbook() {
+                        true => vec!["Excel workbook".to_owned()],
+                        false => formats(&report),
                     };
                     stats.parts.push(Part {
                         name: name.to_owned(),
                         index,
                         first: stats.records + 1,
                         records: report.records,
-                        format: format.clone(),
+                        format: formats.join(", "),
                         encoding: report.encoding.to_string(),
                     });
-                    stats.add(name, &report, &format);
+                    stats.add(name, &report, &formats);
                     if let PartBytes::Packed(unpacked) = &bytes
                         && unpacked.unsaved() > 0
                     {

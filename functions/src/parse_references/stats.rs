@@ -31,21 +31,17 @@ impl FileStats {
     /// Returns the statistics of a file that is not packed.
     pub(super) fn of_plain(report: &Report) -> Self {
         let mut stats = Self::default();
-        stats.add("", report, &report.format.to_string());
+        stats.add("", report, &formats(report));
         stats
     }
 
-    /// Adds the report of a file, or of the part with this name.
-    pub(super) fn add(&mut self, name: &str, report: &Report, format: &str) {
+    /// Adds the report of a file, or of the part with this name, in these formats.
+    pub(super) fn add(&mut self, name: &str, report: &Report, formats: &[String]) {
         self.records += report.records;
         self.quarantined += report.quarantined;
         self.untitled += report.untitled;
-        let encoding = report.encoding.to_string();
-        for (all, new) in [(&mut self.formats, format.to_owned()), (&mut self.encodings, encoding)] {
-            if !all.contains(&new) {
-                all.push(new);
-            }
-        }
+        add_new(&mut self.formats, formats);
+        add_new(&mut self.encodings, &[report.encoding.to_string()]);
         let least = |before: Option<Certainty>, new: Certainty| match before {
             Some(before) if rank(before) > rank(new) => Some(before),
             _ => Some(new),
@@ -90,6 +86,19 @@ impl FileStats {
             quarantined: self.quarantined,
             parts: self.parts.clone(),
             notes,
+        }
+    }
+}
+
+/// Returns the formats of the parts of a file.
+pub(super) fn formats(report: &Report) -> Vec<String> {
+    report.other_formats.iter().chain([&report.format]).map(ToString::to_string).collect()
+}
+
+fn add_new(all: &mut Vec<String>, new: &[String]) {
+    for name in new {
+        if !all.contains(name) {
+            all.push(name.clone());
         }
     }
 }

@@ -86,6 +86,21 @@ impl Contents {
         }
     }
 
+    /// Returns the type of an archive that is a document of an office program, with its article; `None` for others.
+    pub fn document(&self) -> Option<&'static str> {
+        let PackedForm::Zip(list) = &self.packed else { return None };
+        let has = |name: &str| list.0.entries.iter().any(|entry| entry.name == name);
+        if has("word/document.xml") {
+            Some("a Word document")
+        } else if has("ppt/presentation.xml") {
+            Some("a presentation")
+        } else if has("mimetype") && has("content.xml") {
+            Some("an OpenDocument file")
+        } else {
+            None
+        }
+    }
+
     /// Returns `true` for a workbook, whose parts are sheets.
     pub fn is_workbook(&self) -> bool {
         matches!(self.packed, PackedForm::Workbook(_))

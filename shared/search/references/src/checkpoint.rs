@@ -14,7 +14,7 @@ use crate::{
 /// The version of the results of this crate. The version increases with every change by which the same bytes yield
 /// different records. A reader does not resume from a checkpoint of another version, because that version would have
 /// counted records differently.
-pub const READER_VERSION: u32 = 26;
+pub const READER_VERSION: u32 = 27;
 
 /// A position between two records, and the state that a reader needs to resume there. It can be stored.
 ///
@@ -41,6 +41,9 @@ pub struct Checkpoint {
     #[serde(default)]
     pub(crate) gaps: Gaps,
     pub(crate) format: Format,
+    /// The formats of the parts so far.
+    #[serde(default)]
+    pub(crate) formats: Vec<Format>,
     pub(crate) format_certainty: Certainty,
     pub(crate) encoding: Encoding,
     pub(crate) certainty: Certainty,

@@ -88,8 +88,11 @@ pub struct SkippedText {
 /// The totals of a file that was read completely.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// The detected format.
+    /// The detected format; the format of the last part of a file with several.
     pub format: Format,
+    /// The formats of earlier parts, if they differ, in the order of the parts.
+    #[serde(default)]
+    pub other_formats: Vec<Format>,
     /// The certainty of the format.
     #[serde(default)]
     pub format_certainty: Certainty,

@@ -191,6 +191,7 @@ impl Reader {
         let (encoding, encoding_certainty) = stream.encoding();
         Ok(Report {
             format: stream.format(),
+            other_formats: stream.other_formats(),
             format_certainty: stream.detected.format_certainty,
             encoding,
             encoding_certainty,

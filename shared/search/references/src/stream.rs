@@ -73,6 +73,8 @@ pub(crate) struct Stream {
     width: WidthCheck,
     /// `true` if files in UTF-16 and in other encodings were joined.
     is_joined: bool,
+    /// The formats of earlier parts.
+    formats: Vec<Format>,
 }
 
 /// Converts the bytes of a file to those of the buffer.
@@ -149,6 +151,7 @@ impl Stream {
             gaps: Gaps::default(),
             width: WidthCheck::new(detected.encoding.is_utf16()),
             is_joined: false,
+            formats: Vec::new(),
             detected,
         }
     }
@@ -164,7 +167,8 @@ impl Stream {
             header.and_then(|text| FileContext::parse(text, checkpoint.format)).map(|(known, _)| known);
         stream.gaps = checkpoint.gaps.clone();
         let &Checkpoint { records, parts, quarantined, untitled, obscure, .. } = checkpoint;
-        Self { records, parts, kinds: DefectCounts { quarantined, untitled, obscure }, ..stream }
+        let formats = checkpoint.formats.clone();
+        Self { records, parts, formats, kinds: DefectCounts { quarantined, untitled, obscure }, ..stream }
     }
 
     /// Sets the number of threads from now on.
@@ -187,6 +191,7 @@ impl Stream {
             obscure: self.kinds.obscure,
             gaps: self.gaps.clone(),
             format: self.detected.format,
+            formats: self.formats.clone(),
             format_certainty: self.detected.format_certainty,
             encoding: self.detected.encoding,
             certainty: self.detected.certainty,
@@ -285,6 +290,12 @@ impl Stream {
         Ok(())
     }
 
+    /// Returns the formats of earlier parts that differ from the current one.
+    pub(crate) fn other_formats(&self) -> Vec<Format> {
+        let formats = self.formats.iter().copied();
+        formats.filter(|format| *format != self.detected.format).collect()
+    }
+
     /// Continues with another part of the file.
     fn begin_part(&mut self, kind: PartKind) {
         self.parts += 1;
@@ -292,6 +303,9 @@ impl Stream {
         let limit = self.plan.limits.max_record_bytes;
         self.splitter = match kind {
             PartKind::Read(format) => {
+                if !self.formats.contains(&self.detected.format) {
+                    self.formats.push(self.detected.format);
+                }
                 self.detected.format = format;
                 splitter(format, limit, self.parts)
             }

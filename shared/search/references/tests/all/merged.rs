@@ -546,6 +546,23 @@ fn files_in_utf16_and_other_encodings_are_refused() {
 }
 
 #[test]
+fn report_names_the_formats_of_all_parts() {
+    let file = "TY  - JOUR\nTI  - a\nER  - \n\nPMID- 7\nTI  - b\n\nTY  - JOUR\nTI  - c\nER  - \n\nPMID- 8\nTI  - d\n\n";
+    for part in [file, &file[..file.rfind("PMID").unwrap()]] {
+        let (outcomes, report) = read(part.as_bytes()).unwrap();
+        assert!(outcomes.len() >= 3);
+        let others = match report.format {
+            Format::Nbib => [Format::Ris],
+            Format::Ris => [Format::Nbib],
+            other => panic!("{other}"),
+        };
+        assert_eq!(report.other_formats, others);
+    }
+    let (_, report) = read(b"TY  - JOUR\nTI  - a\nER  - \n").unwrap();
+    assert_eq!(report.other_formats, []);
+}
+
+#[test]
 fn end_tag_followed_by_text_ends_record() {
     let text = "TY  - JOUR\nTI  - a\nER  - TY  - JOUR\nTI  - b\nER  - 12\nTY  - JOUR\nTI  - c\nER  -\n";
     let (outcomes, report) = read(text.as_bytes()).unwrap();
