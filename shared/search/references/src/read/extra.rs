@@ -7,6 +7,10 @@ use super::{accession::Accessions, tidy};
 /// The maximum size of a record's extra values in bytes, including tags. Cited references and affiliations may have
 /// hundreds of lines, but a stored study should remain small.
 const MAX_BYTES: usize = 16 * 1024;
+/// The maximum size of a value that may use the reserved bytes.
+const SHORT: usize = 1024;
+/// The bytes that long values leave for short ones.
+const RESERVE: usize = 2 * SHORT;
 /// The maximum length of a tag; longer column names are truncated.
 const MAX_TAG: usize = 64;
 
@@ -31,8 +35,9 @@ impl Extra {
     pub(super) fn push(&mut self, tag: &str, value: &str) {
         self.found.add(tag, value);
         let size = tag.len() + tidy::trim(value).len();
-        if size > self.left {
-            self.left = 0;
+        // A list of cited works must not displace the database and the ISSN.
+        let reserve = if size > SHORT { RESERVE } else { 0 };
+        if size.saturating_add(reserve) > self.left {
             return;
         }
         let Some(value) = tidy::line(value) else { return };
@@ -42,6 +47,11 @@ impl Extra {
             // Most tags have a single value: a growing list would allocate space for four.
             None => self.values.entry(stored(tag)).or_insert_with(|| Vec::with_capacity(1)).push(value),
         }
+    }
+
+    /// Inspects a value for the numbers of the record, without keeping it.
+    pub(super) fn inspect(&mut self, tag: &str, value: &str) {
+        self.found.add(tag, value);
     }
 
     /// Inspects a keyword for the numbers of trials.
@@ -69,6 +79,18 @@ fn stored(tag: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_values_leave_room_for_short_ones() {
+        for long in [2_000, 15_000, 20_000] {
+            let mut extra = Extra::default();
+            for (tag, length) in [("CR", long), ("N1", long), ("DB", 6), ("SN", 9)] {
+                extra.push(tag, &"x".repeat(length));
+            }
+            let kept = extra.into_parts().0;
+            assert!(kept.contains_key("DB") && kept.contains_key("SN"), "{long}: {kept:?}");
+        }
+    }
 
     #[test]
     fn extra_values_are_kept_by_tag_in_order() {

@@ -16,7 +16,7 @@ pub(super) fn pmid(value: &str) -> Option<String> {
     // Ovid adds a link in brackets.
     let value = value.split_once(" [http").map_or(value, |(value, _)| value);
     let value = value.strip_suffix(".0").unwrap_or(value);
-    let digits = (1..=9).contains(&value.len()) && value.bytes().all(|byte| byte.is_ascii_digit());
+    let digits = (1..=8).contains(&value.len()) && value.bytes().all(|byte| byte.is_ascii_digit());
     // Programs write 0 for a missing number.
     digits.then(|| value.trim_start_matches('0').to_owned()).filter(|value| !value.is_empty())
 }
@@ -98,7 +98,6 @@ pub(super) const NLM: &str = "NLM";
 
 /// Finds `PMID: 42` in a note, unless the note cites another work.
 pub(super) fn labelled_pmid(note: &str) -> Option<String> {
-    const CITES: [&str; 5] = ["omment", "rratum", "ee also", "pdate", "etract"];
     /// Without a colon, the number has to be longer than the numbers of list items.
     const MIN_DIGITS: usize = 5;
     let note = front(note);
@@ -109,7 +108,7 @@ pub(super) fn labelled_pmid(note: &str) -> Option<String> {
     ["pmid", "pubmed id", "pubmed:"].into_iter().find_map(|label| {
         let at = lower.find(label)?;
         let is_word = lower[..at].chars().next_back().is_none_or(|before| !before.is_alphanumeric());
-        if !is_word || CITES.iter().any(|word| note[..at].contains(word)) {
+        if !is_word || cites(&note[..at]) {
             return None;
         }
         let rest = &note[at + label.len()..];
@@ -121,11 +120,22 @@ pub(super) fn labelled_pmid(note: &str) -> Option<String> {
     })
 }
 
-/// Finds `DOI: 10.5555/a` in a note.
+/// Returns `true` if a note before an identifier refers to another work: `Comment in: BMJ`, `Republished from`.
+fn cites(before: &str) -> bool {
+    const CITES: [&str; 9] =
+        ["omment", "rratum", "ee also", "pdate", "etract", "eply", "epublish", "elated", "upplement to"];
+    CITES.iter().any(|word| before.contains(word))
+}
+
+/// Finds `DOI: 10.5555/a` in a note, unless the note cites another work.
 pub(super) fn labelled_doi(note: &str) -> Option<String> {
     let note = front(note);
     ["DOI:", "doi:", "Doi:"].into_iter().find_map(|label| {
-        let rest = note[note.find(label)? + label.len()..].trim_start();
+        let at = note.find(label)?;
+        if !spend(at) || cites(&note[..at]) {
+            return None;
+        }
+        let rest = note[at + label.len()..].trim_start();
         doi(rest.split([' ', ';']).next()?)
     })
 }
@@ -154,8 +164,9 @@ pub(super) fn doi(value: &str) -> Option<String> {
     let value = front(value);
     let is_link = value.trim_start().get(..4).is_some_and(|start| start.eq_ignore_ascii_case("http"));
     let decoded = if value.contains('%') { Cow::Owned(percent_decoded(value)) } else { Cow::Borrowed(value) };
-    let decoded = if decoded.contains(is_invisible) {
-        Cow::Owned(decoded.chars().filter(|c| !is_invisible(*c)).collect())
+    let decoded = if decoded.contains(|c| is_invisible(c) || is_dash(c)) {
+        let visible = decoded.chars().filter(|c| !is_invisible(*c));
+        Cow::Owned(visible.map(|c| if is_dash(c) { '-' } else { c }).collect())
     } else {
         decoded
     };
@@ -179,6 +190,11 @@ pub(super) fn doi(value: &str) -> Option<String> {
 /// Returns `true` for characters that web pages insert to allow or prevent line breaks.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
+}
+
+/// Returns `true` for dashes that word processors write in place of a hyphen.
+fn is_dash(c: char) -> bool {
+    matches!(c, '\u{2010}'..='\u{2015}' | '\u{2043}' | '\u{2212}')
 }
 
 /// Removes another DOI after a semicolon, comma or bar.
@@ -480,6 +496,22 @@ mod tests {
     }
 
     #[test]
+    fn identifiers_of_cited_works_are_ignored() {
+        for note in ["Comment in: BMJ. 2000;320(7226):12.", "Republished from J Zinc.", "Reply to Lancet."] {
+            assert_eq!(labelled_doi(&format!("{note} doi: 10.1136/bmj.320.7226.12")), None, "{note}");
+            assert_eq!(labelled_pmid(&format!("{note} PMID: 12345678")), None, "{note}");
+        }
+        assert_eq!(labelled_doi("Accession. doi: 10.5555/a").as_deref(), Some("10.5555/a"));
+    }
+
+    #[test]
+    fn dashes_of_word_processors_become_hyphens() {
+        for given in ["10.5555/s1\u{2013}0327\u{2013}4", "10.5555/s1\u{2043}0327\u{2010}4"] {
+            assert_eq!(doi(given).as_deref(), Some("10.5555/s1-0327-4"), "{given}");
+        }
+    }
+
+    #[test]
     fn pmid_is_extracted_behind_any_label() {
         for given in [
             "42",
@@ -492,7 +524,7 @@ mod tests {
         ] {
             assert_eq!(pmid(given).as_deref(), Some("42"), "{given}");
         }
-        for given in ["", "PMC42", "1234567890", "4.2", "PMID", "n° 42", "0", "000"] {
+        for given in ["", "PMC42", "611234567", "1234567890", "4.2", "PMID", "n° 42", "0", "000"] {
             assert_eq!(pmid(given), None, "{given}");
         }
     }

@@ -8,7 +8,7 @@ use super::{
     draft::Draft,
     entities,
     field::{Field, FieldName},
-    names,
+    names, tidy,
 };
 
 /// The maximum number of words in an abstract of OpenAlex, which lists the positions of each word.
@@ -323,8 +323,64 @@ const EPPI_REVIEWER: &[Path] = &[
     (Field::Type, &["TypeName"]),
 ];
 
+/// The fields of the JSON Lines that this product exports.
+const EXPORTED: &[Path] = &[
+    (Field::Title, &["title"]),
+    (Field::Date, &["date", "year"]),
+    (Field::Journal, &["journal"]),
+    (Field::Volume, &["volume"]),
+    (Field::Issue, &["issue"]),
+    (Field::Pages, &["pages"]),
+    (Field::Doi, &["doi"]),
+    (Field::Pmid, &["pmid"]),
+    (Field::Abstract, &["abstract"]),
+    (Field::Url, &["url"]),
+    (Field::Type, &["type"]),
+];
+
+/// The paths of the numbers of a record in databases, each with a tag for this number.
+const EXPORTED_NUMBERS: [(&[&str], &str); 5] = [
+    (&["pmcid"], "PMC"),
+    (&["embase_id"], "Embase Accession ID"),
+    (&["wos_id"], "UT"),
+    (&["accession"], "AN"),
+    (&["trial_ids", "*"], "TrialID"),
+];
+
+/// Reads a line that this product has exported. Lists of names and keywords were divided when they were first read.
+fn exported(item: &Map<String, Value>) -> Option<Draft<'static>> {
+    if !(item.contains_key("study_key") && item.contains_key("search_id")) {
+        return None;
+    }
+    let mut draft = Draft::default();
+    add_values(&mut draft, item, EXPORTED, |value| value);
+    values(item, &["authors", "*"], &mut |name| {
+        if let Some(name) = tidy::line(&name) {
+            draft.author(Field::Author, name);
+        }
+    });
+    values(item, &["keywords", "*"], &mut |keyword| draft.keyword(0, &keyword));
+    for (path, tag) in EXPORTED_NUMBERS {
+        values(item, path, &mut |number| draft.extra.inspect(tag, &number));
+    }
+    let extra = item.get("extra").and_then(Value::as_object);
+    for (tag, values) in extra.into_iter().flatten() {
+        for value in values.as_array().into_iter().flatten().filter_map(text) {
+            draft.extra.push(tag, &value);
+        }
+    }
+    let has_database = extra.is_some_and(|extra| extra.contains_key("DB"));
+    if let Some(database) = item.get("database").and_then(text).filter(|_| !has_database) {
+        draft.add_decoded(FieldName::new(Field::Database, "DB", 0), Cow::Owned(database));
+    }
+    Some(draft)
+}
+
 /// Reads an object that has the names of a database. Returns `None` for other objects, such as those of CSL-JSON.
 pub(super) fn read(item: &Map<String, Value>) -> Option<Draft<'static>> {
+    if let Some(draft) = exported(item) {
+        return Some(draft);
+    }
     let item = study(item);
     let inner = inner(item);
     let item = inner.unwrap_or(item);

@@ -68,19 +68,15 @@ pub(super) fn find(line: &[u8], whole: bool, after: &[u8], current: Format) -> O
     let plain = unmarked(line);
     let start = if whole || plain.len() < line.len() { at_start(plain, after) } else { None };
     if let Some(kind) = start {
-        if let PartKind::Read(Format::Csv { .. }) = kind
-            && let Some(start) = marked(line, after)
-        {
-            return Some(start);
+        if !matches!(kind, PartKind::Read(Format::Csv { .. })) {
+            return Some(Start { at: 0, kind });
         }
         // The first name of a header may be joined to the last value of a file.
-        if let PartKind::Read(Format::Csv { .. }) = kind
-            && let Some((at, delimiter)) = joined_header(line, true, None)
-        {
-            let kind = PartKind::Read(Format::Csv { delimiter });
-            return Some(Start { at: before_mark(line, at), kind });
-        }
-        return Some(Start { at: 0, kind });
+        let joined = || {
+            let (at, delimiter) = joined_header(line, true, None)?;
+            Some(Start { at: before_mark(line, at), kind: PartKind::Read(Format::Csv { delimiter }) })
+        };
+        return marked(line, after).or_else(joined).or(Some(Start { at: 0, kind }));
     }
     if let Some(start) = marked(line, after) {
         return Some(start);
@@ -290,7 +286,7 @@ fn is_bibtex(line: &[u8]) -> bool {
 
 /// Returns `true` if the date of an export and a BibTeX entry follow.
 fn is_scopus(after: &[u8]) -> bool {
-    let mut lines = after.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    let mut lines = lines_of(after);
     lines.next().is_some_and(|line| line.starts_with(b"EXPORT DATE")) && lines.next().is_some_and(is_bibtex)
 }
 
@@ -385,11 +381,17 @@ pub(super) fn is_root(name: &[u8]) -> bool {
     ROOTS.contains(&name)
 }
 
+/// The name of the element whose tag begins a text.
+fn element_name(tag: &[u8]) -> &[u8] {
+    /// The maximum length of a name, with the bracket before it.
+    const MAX_NAME: usize = 40;
+    let name = &tag[1..tag.len().min(MAX_NAME)];
+    &name[..name.iter().position(|byte| matches!(byte, b' ' | b'>' | b'\t')).unwrap_or(name.len())]
+}
+
 /// The document that begins here.
 fn markup(line: &[u8], after: &[u8]) -> Option<PartKind> {
-    let name = &line[1..line.len().min(40)];
-    let end = name.iter().position(|byte| matches!(byte, b' ' | b'>' | b'\t')).unwrap_or(name.len());
-    let name = &name[..end];
+    let name = element_name(line);
     let is_prolog = name == b"?xml" || name.eq_ignore_ascii_case(b"!DOCTYPE");
     if !is_prolog && !is_root(name) && !name.eq_ignore_ascii_case(b"html") {
         return None;
@@ -525,16 +527,16 @@ fn is_in_last_line(first: u8, second: u8) -> bool {
 /// Finds the first line of a file of tagged lines, of one format or of any.
 fn joined_line(line: &[u8], after: &[u8], wanted: Option<Format>) -> Option<(usize, Format)> {
     let from = line.len().saturating_sub(MAX_JOINED);
-    let needles = match wanted {
-        None => &NEEDLES[..],
-        Some(Format::Ris) => &NEEDLES[0..1],
+    let is_wanted = |format: Format| match wanted {
+        None => true,
         // The second line of RIS is like a line of nbib.
-        Some(Format::Nbib) => &NEEDLES[0..5],
-        Some(Format::Refer) => &NEEDLES[7..8],
-        Some(Format::WebOfScience) => &NEEDLES[9..11],
-        Some(_) => &[],
+        Some(Format::Nbib) => matches!(format, Format::Ris | Format::Nbib),
+        Some(wanted) => {
+            format == wanted && matches!(wanted, Format::Ris | Format::Refer | Format::WebOfScience)
+        }
     };
-    needles.iter().find_map(|(needle, format, begins)| {
+    let mut needles = NEEDLES.iter().filter(|(_, format, _)| is_wanted(*format));
+    needles.find_map(|(needle, format, begins)| {
         let at = from + rfind(&line[from..], needle)?;
         let format = match *format {
             Format::Cochrane if !is_cochrane(after) => Format::Ris,
@@ -619,9 +621,7 @@ fn is_document(text: &[u8], after: &[u8]) -> bool {
     {
         return true;
     }
-    let name = &text[1..text.len().min(40)];
-    let length = name.iter().position(|byte| matches!(byte, b' ' | b'>' | b'\t')).unwrap_or(name.len());
-    let name = &name[..length];
+    let name = element_name(text);
     if !is_root(name) {
         return false;
     }

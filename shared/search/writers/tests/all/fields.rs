@@ -194,6 +194,24 @@ fn json_lines_contain_all_stored_fields() {
     assert_eq!(lines[1]["duplicate_of"], key(0).to_string());
 }
 
+/// The names of other formats depend on rules that an exported line has passed already.
+#[test]
+fn json_lines_restore_every_study() {
+    let some = |value: &str| Some(value.to_owned());
+    let names = ["Liu, R.", "WHO; Group", "Smith and Sons, J."].map(str::to_owned).to_vec();
+    let sparse = [
+        Reference { title: "T".into(), year: Some(2020), journal: some("BMJ"), ..Reference::default() },
+        Reference { doi: some("10.1136/x"), pages: some("1-9"), ..Reference::default() },
+        Reference { authors: names, date: some("2018-05-17"), year: Some(2018), ..Reference::default() },
+        Reference { title: "K".into(), keywords: vec!["a; b".into(), "c".into()], ..Reference::default() },
+    ];
+    for study in sparse.into_iter().chain([full()]) {
+        let (found, _) = read(&written(Format::Jsonl, &[study.clone(), full()]));
+        let database = study.extra.clone().into_iter().chain([("DB".to_owned(), vec!["Embase".to_owned()])]);
+        assert_eq!(found[0], Reference { extra: database.collect(), ..study });
+    }
+}
+
 #[test]
 fn equal_studies_give_equal_bytes() {
     for format in Format::ALL {
