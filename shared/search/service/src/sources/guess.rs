@@ -56,8 +56,10 @@ const MANAGERS: [&str; 14] = [
 /// The owners of records in PubMed. Other databases use the same format with their own name.
 const NLM_OWNERS: [&str; 7] = ["NLM", "NASA", "PIP", "KIE", "HSR", "HMD", "NOTNLM"];
 
-/// The number of further records that are read if the first one shows only its own source.
-pub(super) const SAMPLE: usize = 20;
+/// The number of places at which further records are read if the first one shows only its own source, and the number of
+/// records at each. A reference manager may have sorted its records by database.
+pub(super) const PLACES: u64 = 3;
+pub(super) const SAMPLE: usize = 7;
 /// One record in this number may show no source, for example because it lacks the columns of its database. A single
 /// such record is always allowed.
 const RECORDS_PER_SILENT: usize = 5;
@@ -172,11 +174,9 @@ fn of_record(format: &str, from_format: Source, first: &Reference) -> Guess {
     if matches!(format, "CSL-JSON" | "Zotero RDF") {
         database = database.or_else(|| tag(&["source"]).map(usual_name));
     }
-    let mut needs_others = false;
     if database.is_none()
         && let Some((name, through)) = of_columns(first).or_else(|| of_number(first))
     {
-        needs_others = true;
         database = Some(name.to_owned());
         platform = platform.or_else(|| through.map(str::to_owned));
     }
@@ -189,7 +189,6 @@ fn of_record(format: &str, from_format: Source, first: &Reference) -> Guess {
         platform = platform.or_else(|| Some("Ovid".to_owned()));
     }
     if let Some(name) = links().find_map(of_ebsco).filter(|_| database.is_none()) {
-        needs_others = true;
         database = Some(name.to_owned());
     }
     let may_be_registration = is_registration(first);
@@ -200,6 +199,7 @@ fn of_record(format: &str, from_format: Source, first: &Reference) -> Guess {
         database = database.or_else(|| by_link.filter(|name| is_evidence(name)).map(str::to_owned));
         platform = platform.or_else(|| through.map(str::to_owned));
     }
+    let needs_others = database.is_some();
     Guess { source: Source { database, platform, searched_on }, needs_others }
 }
 
@@ -237,6 +237,10 @@ fn named(first: &Reference) -> DatabaseNames {
     };
     let parts = names.iter().flat_map(|name| name.split([';', '|']));
     let known: BTreeSet<&str> = parts.filter_map(vocabulary::find).map(|known| known.name).collect();
+    // embase.com names both databases for records that it has from MEDLINE.
+    if is_of_embase(first) && known == BTreeSet::from(["Embase", "MEDLINE"]) {
+        return DatabaseNames::One("Embase".to_owned());
+    }
     let mut usual = names.iter().map(|name| usual_name((*name).to_owned())).collect::<BTreeSet<String>>();
     match usual.pop_first() {
         Some(name) if known.len() <= 1 && usual.is_empty() => DatabaseNames::One(name),
@@ -537,6 +541,20 @@ mod tests {
         // A search in all databases.
         assert_eq!(confirmed(&medline, &[&medline, &core]), of_core);
         assert_eq!(confirmed(&medline, &[&medline, &scopus]), is(None, None));
+        // A library that was merged in a reference manager.
+        assert_eq!(confirmed(&scopus, &[&record(&[("DB", "Embase")])]), is(None, None));
+        // embase.com names MEDLINE for some records.
+        let embase = |names: &[&str]| Reference {
+            embase_id: Some("L2004567890".to_owned()),
+            extra: BTreeMap::from([
+                ("DB".to_owned(), names.iter().map(|name| (*name).to_owned()).collect()),
+                ("U2".to_owned(), vec!["L2004567890".to_owned()]),
+            ]),
+            ..Reference::default()
+        };
+        let [one, both] = [embase(&["Embase"]), embase(&["Embase", "Medline"])];
+        assert_eq!(confirmed(&both, &[&one, &both]), is(Some("Embase"), None));
+        assert_eq!(confirmed(&one, &[&both; 3]), is(Some("Embase"), None));
         // A search of Ovid in several databases.
         let [embase, amed] = ["Embase <1974 to 2024>", "AMED"].map(|name| record(&[("Database", name)]));
         let found = guess("Ovid text", Some(&embase)).confirmed("Ovid text", [&embase, &amed].into_iter());

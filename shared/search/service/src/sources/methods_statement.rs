@@ -4,6 +4,8 @@
 //! A drawing is a list of boxes, which contain lines of text, and a list of arrows. Clients render names as text, so
 //! they need not trust names as markup.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -62,6 +64,16 @@ pub struct DrawnText {
 }
 
 impl Source {
+    /// Returns the source with the parts of another one that it lacks.
+    #[must_use]
+    pub fn or(self, other: &Self) -> Self {
+        Self {
+            database: self.database.or_else(|| other.database.clone()),
+            platform: self.platform.or_else(|| other.platform.clone()),
+            searched_on: self.searched_on.or(other.searched_on),
+        }
+    }
+
     /// Returns the display name.
     pub fn name(&self) -> String {
         let name = match (&self.database, &self.platform) {
@@ -96,11 +108,22 @@ impl Flow {
         )
     }
 
-    /// Returns the number of sources of a group and their names, or `None` if there are none.
+    /// Returns the number of sources of a group and their names, or `None` if there are none. A database that was searched
+    /// on several platforms or dates counts once.
     fn phrase(&self, method: Method, name: &str) -> Option<String> {
         let sources: Vec<String> = self.of(method).map(Line::counted).collect();
-        (!sources.is_empty())
-            .then(|| format!("{} ({})", several(sources.len() as u64, name), sources.join("; ")))
+        let named = self
+            .of(method)
+            .filter_map(|line| line.source.database.as_ref().or(line.source.platform.as_ref()));
+        let named = named.collect::<BTreeSet<&String>>().len() as u64;
+        let unnamed =
+            self.of(method).any(|line| line.source.database.is_none() && line.source.platform.is_none());
+        let counted = match (named, unnamed) {
+            (0, _) => format!("an unknown {name}"),
+            (named, false) => several(named, name),
+            (named, true) => format!("{} and an unknown one", several(named, name)),
+        };
+        (!sources.is_empty()).then(|| format!("{counted} ({})", sources.join("; ")))
     }
 
     /// Returns the upper part of the PRISMA 2020 flow diagram: records identified from databases, registers and other
@@ -270,6 +293,21 @@ mod tests {
             database: Some("MEDLINE".into()),
             platform: Some("Ovid".into()),
             searched_on: "2026-05-01".parse().ok(),
+        }
+    }
+
+    #[test]
+    fn database_on_several_platforms_counts_once() {
+        let sentence = |lines: Vec<Line>| Flow { lines, ..Flow::default() }.sentence();
+        let later = Source { searched_on: "2026-11-01".parse().ok(), ..medline() };
+        let unknown = || line(Source::default(), 1);
+        for (lines, expected) in [
+            (vec![line(medline(), 1), line(later, 1), line(named("MEDLINE"), 1)], "from 1 database (MEDLINE"),
+            (vec![line(medline(), 1), unknown()], "from 1 database and an unknown one ("),
+            (vec![unknown()], "from an unknown database (unknown source"),
+        ] {
+            let said = sentence(lines);
+            assert!(said.contains(expected), "{said}");
         }
     }
 

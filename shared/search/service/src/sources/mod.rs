@@ -27,7 +27,7 @@ use super::{Error, ProjectAccess, Repairs, SearchService, TooManyImports};
 use crate::activity::{self, Action, Activity};
 use crate::content;
 use crate::tries::MAX_TRIES;
-use guess::{SAMPLE, guess};
+use guess::{PLACES, SAMPLE, guess};
 
 pub use methods_statement::Drawing;
 pub use prisma::{Flow, FlowError, Line, Sums};
@@ -227,7 +227,12 @@ impl SearchService {
                 let shows = match first.filter(|_| found.needs_others) {
                     None => found.source,
                     Some(first) => {
-                        let others = readable(first.record, SAMPLE, number, read).await?.items;
+                        let mut others: Vec<Study> = Vec::new();
+                        for place in 0..PLACES {
+                            let last = others.last().map_or(first.record, number);
+                            let after = last.max(counts.records * place / PLACES);
+                            others.extend(readable(after, SAMPLE, number, read).await?.items);
+                        }
                         found.confirmed(&counts.format, others.iter().map(|study| &study.reference))
                     }
                 };

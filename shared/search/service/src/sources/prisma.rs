@@ -88,11 +88,11 @@ impl Sums {
 }
 
 /// Counts all searches of a project.
-pub(super) async fn flow(function: &SearchService, project: ProjectId) -> Result<Flow, FlowError> {
+pub(super) async fn flow(service: &SearchService, project: ProjectId) -> Result<Flow, FlowError> {
     let (mut flow, mut lines) = (Flow::default(), BTreeMap::<(Method, Source), (bool, Sums)>::new());
-    for job in &function.jobs_of_review(project).await?? {
+    for job in &service.jobs_of_review(project).await?? {
         match job.state {
-            JobState::Completed | JobState::Error => add(function, job, &mut flow, &mut lines).await?,
+            JobState::Completed | JobState::Error => add(service, job, &mut flow, &mut lines).await?,
             JobState::Uploading | JobState::Uploaded | JobState::Parsing => flow.open += 1,
         }
     }
@@ -104,21 +104,22 @@ pub(super) async fn flow(function: &SearchService, project: ProjectId) -> Result
 }
 
 async fn add(
-    function: &SearchService,
+    service: &SearchService,
     job: &Job,
     flow: &mut Flow,
     lines: &mut BTreeMap<(Method, Source), (bool, Sums)>,
 ) -> Result<(), FlowError> {
     flow.searches += u64::from(job.state == JobState::Completed);
-    let known = function.repairs(job).await?;
+    let known = service.repairs(job).await?;
     let fate = |file| known.fate(file);
-    let marked: BTreeMap<FileId, DuplicateCounts> = function.marked(job).await?.into_iter().collect();
-    let mut sources = function.sources(job, &known.repairs).await?;
+    let marked: BTreeMap<FileId, DuplicateCounts> = service.marked(job).await?.into_iter().collect();
+    let mut sources = service.sources(job, &known.repairs).await?;
     for file in &job.files {
         let this = FileRef::new(job.search_id, file.file_id);
         let Some(Outcome::Completed(counts)) = &file.outcome else {
             let is_repaired = known.repairs.reread_by(this, fate).is_some();
-            flow.failed_files += u64::from(!is_repaired);
+            // A repair that failed is another attempt at a file that is counted in its own import.
+            flow.failed_files += u64::from(!is_repaired && job.repairs.is_none());
             continue;
         };
         // Corrected records are counted in the file that corrects them.
