@@ -19,8 +19,8 @@ const CONCURRENT_IMPORTS: usize = 16;
 pub(crate) async fn run(args: &args::AfterRestore) -> anyhow::Result<bool> {
     let workspace = Workspace::operate(workspace::settings(&args.output.location)?).await?;
     let reading = if args.ledger_alone { OpenReads::Continue } else { OpenReads::End };
-    let start = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
-    let function = AfterRestore::new(start, reading, user_name());
+    let service = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
+    let function = AfterRestore::new(service, reading, user_name());
     let unfinished = function.unfinished().await?;
     let settled = unfinished.iter().map(async |job| match args.dry_run {
         true => Ok((job, None)),

@@ -114,6 +114,14 @@ pub(crate) struct Source {
     searched_on: Option<Date>,
 }
 
+/// Parses the path of an output file. A failed command leaves no incomplete file, which standard output cannot offer.
+fn output_path(text: &str) -> Result<PathBuf, String> {
+    match text {
+        "-" => Err("the output is a file with a name; standard output is not supported".to_owned()),
+        path => Ok(PathBuf::from(path)),
+    }
+}
+
 impl Source {
     /// Returns the source, or `None` if no part of it is given.
     pub(crate) fn read(&self) -> Option<sources::Source> {
@@ -460,7 +468,7 @@ pub(crate) struct Export {
     #[arg(long, conflicts_with = "duplicates")]
     pub(crate) merged: bool,
     /// Output file, which must not exist yet; for covidence, a folder
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = output_path)]
     pub(crate) out: PathBuf,
     #[command(flatten)]
     pub(crate) output: Output,
@@ -479,7 +487,7 @@ pub(crate) struct Quarantine {
     #[command(flatten)]
     pub(crate) search: Search,
     /// Output file, which must not exist yet, or an existing folder, which gets a file for each reference file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = output_path)]
     pub(crate) out: PathBuf,
     /// Reference file to export the records of: its name as printed by `show`, its id or its number, counted from 1
     /// [default: the only file with such records]

@@ -171,14 +171,14 @@ pub(crate) async fn decide(args: &args::Decide) -> anyhow::Result<bool> {
     for study in &args.studies {
         studies.push(named(&workspace, project, study).await?);
     }
-    let start = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
+    let service = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
     let request = DecisionRequest {
         decision: args.decision.into(),
         studies: &studies,
         if_undecided: false,
         undoes: None,
     };
-    let is_new = match start.decide(project, request, &user_name()).await? {
+    let is_new = match service.decide(project, request, &user_name()).await? {
         DecisionOutcome::Accepted { is_new } => is_new,
         DecisionOutcome::Decided(first) => bail!("{} decided about these studies first", first.by),
         DecisionOutcome::Refused(fault) => {
@@ -193,7 +193,7 @@ pub(crate) async fn decide(args: &args::Decide) -> anyhow::Result<bool> {
     };
     workspace.run_until_idle().await?;
     if args.output.json {
-        output::json(&json!({ "decision": if is_new { "noted" } else { "as it was" } }))?;
+        output::json(&json!({ "result": if is_new { "recorded" } else { "unchanged" } }))?;
     } else {
         output::line(if is_new { "recorded" } else { "unchanged" })?;
     }

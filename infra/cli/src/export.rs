@@ -51,9 +51,9 @@ struct Shape {
 /// Exports the studies of files that were read to their end, ordered by search, file and record.
 pub(crate) async fn run(args: &args::Export) -> anyhow::Result<bool> {
     let workspace = Workspace::open_read_only(workspace::settings(&args.output.location)?).await?;
-    let start = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
+    let service = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
     let mut files = Vec::new();
-    let searches = searches(&workspace, args).await?;
+    let searches = searches(&workspace, &service, args).await?;
     if searches.is_empty() {
         bail!(
             "nothing was written: {}",
@@ -61,12 +61,12 @@ pub(crate) async fn run(args: &args::Export) -> anyhow::Result<bool> {
         );
     }
     for search in searches {
-        files.extend(imported_files(&start, search).await?);
+        files.extend(imported_files(&service, search).await?);
     }
     let shape = args.shape();
     let mut exporter = Exporter {
-        studies: Arc::clone(&start.studies),
-        jobs: start.jobs.clone(),
+        studies: Arc::clone(&service.studies),
+        jobs: service.jobs.clone(),
         shape,
         damaged: DamagedStudies::default(),
     };
@@ -101,11 +101,16 @@ impl args::Export {
     }
 }
 
-/// Returns the requested search, or all searches of a project ordered by their ids.
-async fn searches(workspace: &Workspace, args: &args::Export) -> anyhow::Result<Vec<SearchId>> {
+/// Returns the requested search and its repairs, or all searches of a project ordered by their ids.
+async fn searches(
+    workspace: &Workspace,
+    service: &SearchService,
+    args: &args::Export,
+) -> anyhow::Result<Vec<SearchId>> {
     let project = workspace.project(&args.project).await?;
     if let Some(text) = &args.search {
-        return Ok(vec![find::search(workspace, project, text).await?.search_id]);
+        let jobs = find::with_repairs(service, find::search(workspace, project, text).await?).await?;
+        return Ok(jobs.into_iter().map(|job| job.search_id).collect());
     }
     let jobs = workspace.jobs()?;
     let (mut pages, mut searches) = (Pages::of(&jobs, project), Vec::new());
@@ -117,10 +122,10 @@ async fn searches(workspace: &Workspace, args: &args::Export) -> anyhow::Result<
 }
 
 /// Returns the files of a search that were read to their end, with their sources.
-async fn imported_files(start: &SearchService, search: SearchId) -> anyhow::Result<Vec<ImportedFile>> {
+async fn imported_files(service: &SearchService, search: SearchId) -> anyhow::Result<Vec<ImportedFile>> {
     // The search may have been deleted since it was listed.
-    let Some(stored) = start.stored(&ProjectAccess::All, search).await? else { return Ok(Vec::new()) };
-    let mut sources = start.labels(&stored.job).await?;
+    let Some(stored) = service.stored(&ProjectAccess::All, search).await? else { return Ok(Vec::new()) };
+    let mut sources = service.labels(&stored.job).await?;
     let files = stored.files.into_iter().map(|file| {
         let source = sources.remove(&file.file_id).unwrap_or_default();
         ImportedFile { search, file, source }

@@ -61,12 +61,12 @@ async fn once(trial: Trial) -> anyhow::Result<TrialOutcome> {
         crash: trial.crash.map(u64::from),
     };
     let runner = workspace.runner(&faults)?;
-    let start = SearchService::over(&runner.ports(), &functions::SYSTEM)?;
+    let service = SearchService::over(&runner.ports(), &functions::SYSTEM)?;
     let files =
         SAMPLES.map(|(name, content)| NewFile { name: name.to_owned(), size_bytes: content.len() as u64 });
     let request = NewSearch { name: "Trial".to_owned(), files: files.into() };
     let announced =
-        start.create(workspace.project(&args::Project { project: None }).await?, &request).await?;
+        service.create(workspace.project(&args::Project { project: None }).await?, &request).await?;
     let home = workspace.home().context("a trial needs a data directory")?;
     let work = async {
         let uploaded = async {

@@ -1,8 +1,11 @@
 //! Looking up a search, or one of its files, by what the user typed.
 
-use imports::{FileId, Job, JobFile, Jobs, ProjectId};
+use std::collections::BTreeSet;
+
+use imports::{FileId, Job, JobFile, Jobs, ProjectId, SearchId};
 use messages::escape::escape_for_terminal;
 use outbox::Page;
+use service::{Scope, SearchService};
 use uuid::Uuid;
 
 use crate::workspace::Workspace;
@@ -21,10 +24,10 @@ const MAX_LISTED: usize = 5;
 pub(crate) async fn search(workspace: &Workspace, project: ProjectId, text: &str) -> anyhow::Result<Job> {
     let jobs = workspace.jobs()?;
     let found = match Uuid::try_parse(text) {
-        Ok(id) => jobs.job(imports::SearchId::from_uuid(id)).await?.into_iter().collect(),
+        Ok(id) => jobs.job(SearchId::from_uuid(id)).await?.into_iter().collect(),
         Err(_) => matching(&jobs, project, text).await?,
     };
-    match <[Job; 1]>::try_from(found) {
+    match <[Job; 1]>::try_from(without_repairs(found)) {
         Ok([job]) => Ok(job),
         Err(none) if none.is_empty() && Uuid::try_parse(text).is_ok() => {
             anyhow::bail!(
@@ -42,6 +45,22 @@ pub(crate) async fn search(workspace: &Workspace, project: ProjectId, text: &str
             several.len(),
             list(&several)
         ),
+    }
+}
+
+/// Removes the repairs of a search from the searches with its name. A repair has the name of its original.
+fn without_repairs(found: Vec<Job>) -> Vec<Job> {
+    let originals: BTreeSet<SearchId> = found.iter().map(|job| job.search_id).collect();
+    let is_repair = |job: &Job| job.repairs.is_some_and(|original| originals.contains(&original));
+    found.into_iter().filter(|job| !is_repair(job)).collect()
+}
+
+/// Returns a search, followed by its repairs in the order of their age. They contain its corrected records.
+pub(crate) async fn with_repairs(service: &SearchService, job: Job) -> anyhow::Result<Vec<Job>> {
+    match service.scope(job.project_id, Some(job.search_id), None).await? {
+        Some(Scope::Import { jobs, .. }) => Ok(jobs),
+        // The search was deleted since it was found.
+        Some(Scope::Review(_)) | None => Ok(vec![job]),
     }
 }
 

@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use embedded::{LocalUpload, PendingUpload, Store, UploadError};
 use imports::manifest::ManifestFault;
-use imports::{ProjectId, SearchId};
+use imports::{JobFile, ProjectId, SearchId};
 use local::output;
+use service::sources::NewSource;
 use service::{AnnouncedSearch, Error, NewFile, NewSearch, SearchService};
 use tempfile::TempPath;
 
@@ -41,13 +42,16 @@ pub(crate) async fn run(args: args::Import) -> anyhow::Result<bool> {
     let workspace = Workspace::open(config).await?;
     let (paths, spooled) = spool(&workspace, &inputs, &mut files).await?;
     let runner = workspace.runner(&args.faults)?;
-    let start = SearchService::over(&runner.ports(), &functions::SYSTEM)?;
+    let service = SearchService::over(&runner.ports(), &functions::SYSTEM)?;
     let project = match args.project.project.as_ref().and_then(|review| review.name.as_deref()) {
-        Some(name) => reviews::create(&start, name).await?.review.project_id,
+        Some(name) => reviews::create(&service, name).await?.review.project_id,
         None => workspace.project(&args.project).await?,
     };
+    if service.review(project).await?.is_some_and(|review| review.archived_at.is_some()) {
+        output::remark("the review is archived; `search-import reviews restore` lists it again");
+    }
     let request = NewSearch { name: search_name(&args, &files), files };
-    let prepared = match start.prepare(project, &request).await {
+    let prepared = match service.prepare(project, &request).await {
         Ok(prepared) => prepared,
         Err(Error::Invalid(faults)) => {
             let (errors, general) = by_file(&faults);
@@ -68,8 +72,8 @@ pub(crate) async fn run(args: args::Import) -> anyhow::Result<bool> {
     };
     let work = async {
         let uploaded = async {
-            start.announce(&prepared).await?;
-            set_source(&start, &workspace, search, &args).await?;
+            service.announce(&prepared).await?;
+            set_source(&service, &workspace, search, &args).await?;
             upload_all(&workspace, &prepared.announced, &paths).await?;
             watch::until_ended(&runner, &workspace, search, !args.output.json).await
         };
@@ -123,15 +127,15 @@ async fn spool(
 
 /// Stores the source of the files, if the command line has one.
 async fn set_source(
-    start: &SearchService,
+    service: &SearchService,
     workspace: &Workspace,
     search: SearchId,
     args: &args::Import,
 ) -> anyhow::Result<()> {
     let Some(source) = args.source.read() else { return Ok(()) };
     let Some(job) = workspace.jobs()?.job(search).await? else { return Ok(()) };
-    let files: Vec<_> = job.files.iter().map(|file| file.file_id).collect();
-    sources::store(start, &job, files, Some(source)).await
+    let new = |file: &JobFile| NewSource { file_id: file.file_id, source: Some(source.clone()) };
+    sources::store(service, &job, job.files.iter().map(new).collect()).await
 }
 
 /// Uploads the files of an announced search.

@@ -26,9 +26,9 @@ pub(crate) async fn run(args: &args::Repair) -> anyhow::Result<bool> {
     let job =
         find::search(&workspace, workspace.project(&args.search.project).await?, &args.search.search).await?;
     let runner = workspace.runner(&args::FaultInjection::default())?;
-    let start = SearchService::over(&runner.ports(), &functions::SYSTEM)?;
-    let (request, paths) = request(&workspace, &start, &job, args).await?;
-    let announced = match start.repair(&ProjectAccess::All, job.search_id, &request, None).await? {
+    let service = SearchService::over(&runner.ports(), &functions::SYSTEM)?;
+    let (request, paths) = request(&workspace, &service, &job, args).await?;
+    let announced = match service.repair(&ProjectAccess::All, job.search_id, &request, None).await? {
         Repair::Announced(announced) => announced,
         Repair::Refused(refusal) => return Err(refused(&job, &request, &refusal)),
         Repair::Unknown => {
@@ -63,7 +63,7 @@ pub(crate) async fn run(args: &args::Repair) -> anyhow::Result<bool> {
 /// Returns the request, and the files to upload in the same order.
 async fn request(
     workspace: &Workspace,
-    start: &SearchService,
+    service: &SearchService,
     job: &Job,
     args: &args::Repair,
 ) -> anyhow::Result<(NewRepair, Vec<PathBuf>)> {
@@ -83,7 +83,7 @@ async fn request(
         files.push(FileRepair { file_id, replacement, records: BTreeSet::new() });
         paths.push(new);
     }
-    let unread = if args.correct.is_empty() { Vec::new() } else { unread(workspace, start, job).await? };
+    let unread = if args.correct.is_empty() { Vec::new() } else { unread(workspace, service, job).await? };
     if args.records.is_some() && args.correct.len() > 2 {
         bail!("--records belongs to one --correct; correct the other files with another repair");
     }
@@ -150,9 +150,13 @@ impl UnreadPart {
 }
 
 /// Returns the records that could not be read, by file and part.
-async fn unread(workspace: &Workspace, start: &SearchService, job: &Job) -> anyhow::Result<Vec<UnreadPart>> {
+async fn unread(
+    workspace: &Workspace,
+    service: &SearchService,
+    job: &Job,
+) -> anyhow::Result<Vec<UnreadPart>> {
     let studies = &workspace.study_stores()?.read_studies;
-    let known = start.repairs(job).await?;
+    let known = service.repairs(job).await?;
     let mut found = Vec::new();
     for file in studies.parsed(job.search_id).await? {
         let (mut parts, mut after) = (BTreeMap::new(), 0);

@@ -1,12 +1,14 @@
 //! Listing and changing reviews.
 
 use anyhow::bail;
+use imports::ProjectId;
 use local::output;
 use messages::escape::escape_for_terminal;
 use service::{CreatedReview, ProjectAccess, Review, ReviewChange, ReviewDeletion, SearchService};
 
 use crate::args::{
-    Output, ReviewsChange, ReviewsCommand, ReviewsCreate, ReviewsDelete, ReviewsList, ReviewsRename,
+    Output, ReviewName, ReviewsChange, ReviewsCommand, ReviewsCreate, ReviewsDelete, ReviewsList,
+    ReviewsRename,
 };
 use crate::consent;
 use crate::duplicates::user_name;
@@ -52,7 +54,11 @@ async fn list(args: &ReviewsList) -> anyhow::Result<bool> {
 }
 
 async fn make(args: &ReviewsCreate) -> anyhow::Result<bool> {
-    let workspace = Workspace::open(workspace::settings(&args.output.location)?).await?;
+    let settings = workspace::settings(&args.output.location)?;
+    let workspace = match workspace::is_unused(&settings.data_dir) {
+        true => Workspace::open(settings).await?,
+        false => Workspace::open_or_operate(settings).await?,
+    };
     let CreatedReview { review, is_new } = create(&service(&workspace)?, &args.name).await?;
     if !is_new {
         bail!("there is already a review with the name \"{}\", {}", review.name, review.project_id);
@@ -67,7 +73,7 @@ pub(crate) async fn create(service: &SearchService, name: &str) -> anyhow::Resul
 
 async fn edit(args: &ReviewsChange, change: ReviewChange) -> anyhow::Result<bool> {
     let workspace = Workspace::open_or_operate(workspace::settings(&args.output.location)?).await?;
-    let project = workspace.review(&args.review).await?;
+    let project = existing(&workspace, &args.review).await?;
     let review = service(&workspace)?.change_review(project, &change, &user_name()).await??;
     print(&args.output, &review, if review.archived_at.is_some() { "is archived" } else { "is listed" })
 }
@@ -75,7 +81,7 @@ async fn edit(args: &ReviewsChange, change: ReviewChange) -> anyhow::Result<bool
 async fn delete(args: &ReviewsDelete) -> anyhow::Result<bool> {
     let ReviewsChange { review, output } = &args.change;
     let workspace = Workspace::open_or_operate(workspace::settings(&output.location)?).await?;
-    let project = workspace.review(review).await?;
+    let project = existing(&workspace, review).await?;
     let what = review.name.as_deref().map_or_else(|| project.to_string(), |name| format!("\"{name}\""));
     let question = format!("Delete review {what} with all its imports and decisions? This cannot be undone.");
     consent::ask(args.consent, &question)?;
@@ -96,6 +102,20 @@ async fn delete(args: &ReviewsDelete) -> anyhow::Result<bool> {
         output::line(&format!("review {} is deleted", escape_for_terminal(&what)))?;
     }
     Ok(true)
+}
+
+/// Returns the review with a name that is listed or has imports, or the one with an id. Another name is mistyped.
+async fn existing(workspace: &Workspace, named: &ReviewName) -> anyhow::Result<ProjectId> {
+    let project = workspace.review(named).await?;
+    let Some(name) = &named.name else { return Ok(project) };
+    let is_listed = service(workspace)?.review(project).await?.is_some();
+    if !is_listed && workspace.jobs()?.of_project(project, None, 1).await?.items.is_empty() {
+        bail!(
+            "there is no review \"{name}\" in {}; `search-import reviews list` lists the reviews",
+            workspace.name()
+        );
+    }
+    Ok(project)
 }
 
 fn service(workspace: &Workspace) -> anyhow::Result<SearchService> {

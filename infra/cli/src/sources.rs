@@ -28,28 +28,31 @@ pub(crate) async fn run(args: &args::Sources) -> anyhow::Result<bool> {
     };
     let job =
         find::search(&workspace, workspace.project(&args.search.project).await?, &args.search.search).await?;
-    let start = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
+    let service = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
     if changes {
         let files = match args.file.as_slice() {
-            [] => job.files.iter().map(|file| file.file_id).collect(),
+            [] => job.files.iter().map(|file| file.file_id).collect::<Vec<_>>(),
             names => names.iter().map(|name| find::file(&job, name)).collect::<anyhow::Result<Vec<_>>>()?,
         };
-        store(&start, &job, files, source).await?;
+        let given = service.sources(&job, &service.repairs(&job).await?.repairs).await?;
+        let new = files.into_iter().map(|file_id: FileId| {
+            let given = given.get(&file_id).filter(|known| known.is_given);
+            let source = source.clone().map(|source| match given {
+                Some(given) => source.or(&given.source),
+                None => source,
+            });
+            NewSource { file_id, source }
+        });
+        store(&service, &job, new.collect()).await?;
     }
-    show(&start, &job, args.output.json).await?;
+    show(&service, &job, args.output.json).await?;
     Ok(true)
 }
 
-/// Stores the source of files, or removes it if `source` is `None`.
-pub(crate) async fn store(
-    start: &SearchService,
-    job: &Job,
-    files: impl IntoIterator<Item = FileId>,
-    source: Option<Source>,
-) -> anyhow::Result<()> {
-    let files = files.into_iter().map(|file_id| NewSource { file_id, source: source.clone() }).collect();
+/// Stores the sources of files, or removes those that are `None`.
+pub(crate) async fn store(service: &SearchService, job: &Job, files: Vec<NewSource>) -> anyhow::Result<()> {
     let new = NewSources { files };
-    match start.set_sources(&ProjectAccess::All, job.search_id, &new, &user_name()).await? {
+    match service.set_sources(&ProjectAccess::All, job.search_id, &new, &user_name()).await? {
         SourcesOutcome::Accepted => Ok(()),
         SourcesOutcome::Refused(fault) => bail!("{fault}"),
         SourcesOutcome::Unknown => {
@@ -68,8 +71,8 @@ struct FileSource<'a> {
     guessed: bool,
 }
 
-async fn show(start: &SearchService, job: &Job, as_json: bool) -> anyhow::Result<()> {
-    let known = start.sources(job, &start.repairs(job).await?.repairs).await?;
+async fn show(service: &SearchService, job: &Job, as_json: bool) -> anyhow::Result<()> {
+    let known = service.sources(job, &service.repairs(job).await?.repairs).await?;
     let names = job.file_names();
     let files = || {
         job.files

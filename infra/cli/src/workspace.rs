@@ -267,8 +267,17 @@ fn next_step(dir: &Path, error: OpenError) -> anyhow::Error {
             "{} is missing; restore it from a backup, or name another folder with --data-dir",
             dir.join(DATABASE).display()
         ),
+        // SQLite needs files of its own in the folder, also to read.
+        OpenError::Database { .. } if !is_writable(dir) => anyhow!(
+            "{shown} cannot be written, which reading needs as well; copy the folder, and name the copy with --data-dir"
+        ),
         error => anyhow::Error::new(error).context(format!("opening {shown} failed")),
     }
+}
+
+/// Returns `true` if files can be created in a folder.
+fn is_writable(dir: &Path) -> bool {
+    tempfile::tempfile_in(dir).is_ok()
 }
 
 /// Checks that all settings of these services are present, if the backend is `aws`.

@@ -30,6 +30,8 @@ fn repair_replaces_file_and_corrects_record() {
     let still = program.run(&["retry", "good.ris", "--json", "--search-name", "tried again"]);
     assert_eq!((still.code, &still.json()["state"]), (Some(1), &"Error".into()), "{}", still.stderr);
 
+    assert_eq!(program.run(&["prisma", "--json"]).json()["failed_files"], 1);
+
     let better = program.file("better.ris", GOOD);
     let replaced = program.run(&[
         "repair",
@@ -59,6 +61,25 @@ fn repair_replaces_file_and_corrects_record() {
     assert_eq!(shown["repaired_by"].as_array().unwrap().len(), 2, "{shown}");
     let repair = program.run(&["show", "two", "--json"]).json();
     assert_eq!(repair["job"]["repairs"], shown["job"]["search_id"]);
+}
+
+/// The repair has the name of its original.
+#[test]
+fn corrected_record_is_listed_with_its_import() {
+    let program = Program::new();
+    let half = program.file("half.ris", ONE_BAD);
+    program.run(&["import", text(&half)]);
+    let better = program.file("better.ris", &[GOOD, b"TY  - JOUR\nTI  - Third\nER  - \n"].concat());
+    let refused = program.run(&["export", "half.ris", "--out", "-"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("standard output"), "{}", refused.stderr);
+    let corrected =
+        program.run(&["repair", "half.ris", "--correct", "half.ris", text(&better), "--records", "2"]);
+    assert_eq!(corrected.code, Some(0), "{}", corrected.stderr);
+    let titles: Vec<Value> = program.run(&["studies", "half.ris", "--json"]).lines();
+    assert_eq!(titles.len(), 3, "{titles:?}");
+    let out = program.folder().join("all.ris");
+    let exported = program.run(&["export", "half.ris", "--out", text(&out), "--json"]).json();
+    assert_eq!(exported[0]["studies"], 3, "{exported}");
 }
 
 /// A file that was written before another correction contains the record of that correction too.

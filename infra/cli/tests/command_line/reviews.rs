@@ -48,5 +48,10 @@ fn review_is_created_renamed_archived_and_deleted() {
     assert_eq!(changed(&program, &["delete", "sleep apnoea", "--yes"])["done"], "deleted");
     assert_eq!(names(&program, &["--archived"]), [""; 0]);
     assert_eq!(program.run(&["searches", "--all", "--json"]).lines().len(), 0);
-    assert_eq!(program.run(&["reviews", "archive", "unknown"]).code, Some(1));
+    for action in [&["archive", "slep"][..], &["rename", "slep", "other"], &["delete", "slep", "--yes"]] {
+        let run = program.run(&[&["reviews"], action].concat());
+        assert_eq!(run.code, Some(1), "{action:?}: {}", run.stdout);
+        assert!(run.stderr.contains("there is no review \"slep\""), "{action:?}: {}", run.stderr);
+    }
+    assert_eq!(names(&program, &["--archived"]), [""; 0]);
 }

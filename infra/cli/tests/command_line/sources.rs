@@ -41,6 +41,11 @@ fn source_is_guessed_set_and_cleared() {
         assert!(table.contains(text), "{text}: {table}");
     }
     assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    // A later search in the same database.
+    let run = program.run(&["sources", &search, "--file", "2", "--searched-on", "2026-06-01"]);
+    for text in ["MEDLINE", "Ovid", "2026-06-01"] {
+        assert!(run.stdout.contains(text), "{text}: {}", run.stdout);
+    }
     assert_eq!(databases(&program, &search, &["--forget"]), guessed);
 }
 

@@ -134,7 +134,7 @@ impl MergedRecord {
 #[derive(Clone)]
 pub struct DuplicateMerger {
     jobs: Jobs,
-    /// The origins of the studies of the requested searches.
+    /// The origins of the searches that were looked up.
     origins: HashMap<SearchId, Origin>,
     /// The maximum number of studies that are completed at a time. The number is halved if the duplicates of the
     /// studies are too large.
@@ -142,7 +142,7 @@ pub struct DuplicateMerger {
 }
 
 impl DuplicateMerger {
-    /// Creates a merger for the studies of these searches.
+    /// Creates a merger.
     pub fn new(jobs: Jobs) -> Self {
         Self { jobs, origins: HashMap::new(), batch: usize::MAX }
     }
