@@ -3,7 +3,7 @@
 //! Each document contains the value in one field, in its JSON form, and separate fields for queries.
 
 use async_trait::async_trait;
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt, stream};
 use messages::StoreError;
 use mongodb::bson::{Bson, Document, doc};
 use mongodb::error::{Error, ErrorKind, WriteFailure};
@@ -34,6 +34,9 @@ const BODY: &str = "Failure";
 const OPERATION: &str = "Operation";
 const ACT: &str = "Act";
 
+/// The maximum number of failures that are changed at the same time.
+const CONCURRENT_CHANGES: usize = 16;
+
 /// Retention of audit entries.
 const AUDIT_RETENTION: jiff::SignedDuration = jiff::SignedDuration::from_hours(400 * 24);
 
@@ -44,14 +47,9 @@ impl KeepFailures for Mongo {
     }
 
     async fn change(&self, changes: &[Change]) -> Result<Vec<bool>, StoreError> {
-        let work = async {
-            let mut made = Vec::with_capacity(changes.len());
-            for one in changes {
-                made.push(change(self, one).await?);
-            }
-            Ok(made)
-        };
-        self.call("changing failures".to_owned(), work).await
+        // A step of a retry changes up to a thousand, each of which waits for a majority of the servers.
+        let made = stream::iter(changes).map(|one| change(self, one)).buffered(CONCURRENT_CHANGES);
+        self.call("changing failures".to_owned(), made.try_collect()).await
     }
 
     async fn select(
