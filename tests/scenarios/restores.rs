@@ -308,15 +308,19 @@ async fn bucket_scan_is_repeated_after_restore() {
         world.run().await;
         let backup = Backup::take(&world);
         world.upload(&announced, 0, TWO_STUDIES).await;
-        // The notification of the upload is lost.
-        for notified in world.take(&UPLOADS).await {
-            world.store().answer(&UPLOADS, &notified.receipt, &Disposition::Acknowledge).await.unwrap();
-        }
+        lose_notifications(&world).await;
         world.pass(HOUR + Duration::from_secs(1)).await;
         world.deliver_all(&[&SAGA, &PARSE]).await;
         let world = restored(&backup, world, what).await;
         wait_for_deadlines(&world).await;
         assert_complete(&world, announced.search_id).await;
+    }
+}
+
+/// Loses the notifications of the uploads so far.
+async fn lose_notifications(world: &World) {
+    for notified in world.take(&UPLOADS).await {
+        world.store().answer(&UPLOADS, &notified.receipt, &Disposition::Acknowledge).await.unwrap();
     }
 }
 
@@ -328,10 +332,7 @@ async fn answered_bucket_scan_is_repeated_after_restore() {
         let announced = world.announce(&["a.ris"]).await;
         world.run().await;
         world.upload(&announced, 0, TWO_STUDIES).await;
-        // The notification of the upload is lost.
-        for notified in world.take(&UPLOADS).await {
-            world.store().answer(&UPLOADS, &notified.receipt, &Disposition::Acknowledge).await.unwrap();
-        }
+        lose_notifications(&world).await;
         world.pass(HOUR + Duration::from_secs(1)).await;
         world.deliver_all(&[&SAGA]).await;
         let backup = Backup::take(&world);

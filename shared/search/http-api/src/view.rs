@@ -67,8 +67,7 @@ pub(super) struct SearchView {
     #[serde(skip_serializing_if = "Option::is_none")]
     totals: Option<TotalsView>,
     /// Counts over all files that were read completely, including those of imports that repair this one; present only
-    /// for a repaired import. Corrected records are not counted again. Records that were corrected by a repair are not
-    /// counted again.
+    /// for a repaired import. Corrected records are not counted again.
     #[serde(skip_serializing_if = "Option::is_none")]
     totals_with_repairs: Option<TotalsView>,
     /// The id of the import that this one repairs.
