@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::names;
+use super::{names, placeholders::is_error};
 use crate::work::spend;
 
 /// The maximum depth of nested values.
@@ -36,9 +36,13 @@ const PARTS: [(&str, &str); 4] =
 /// The names of keywords.
 const KEYWORDS: [&str; 5] = ["display_name", "keyword", "term", "name", "text"];
 
-/// Returns `true` for a value of R that contains nothing.
+/// Returns `true` for a value of R that contains nothing, and for an error of a spreadsheet.
 pub(super) fn is_absent(cell: &str) -> bool {
-    matches!(cell, "NA" | "NULL" | "NA_character_" | "character(0)" | "list()" | "list(NULL)" | "list(NA)")
+    is_error(cell)
+        || matches!(
+            cell,
+            "NA" | "NULL" | "NA_character_" | "character(0)" | "list()" | "list(NULL)" | "list(NA)"
+        )
 }
 
 /// Parses a vector, list or data frame of R.

@@ -9,6 +9,13 @@ const ANYWHERE: [&str; 24] = [
     "not provided", "not specified", "undefined", "unknown", "object object", "无", "暂无", "不详", "なし", "없음",
     "нет",
 ];
+/// The errors that spreadsheets show in place of a value, also in German, French, Spanish, Portuguese and Italian.
+#[rustfmt::skip]
+const ERRORS: [&str; 26] = [
+    "#N/A", "#NAME?", "#VALUE!", "#REF!", "#DIV/0!", "#NUM!", "#NULL!", "#SPILL!", "#CALC!", "#ERROR!", "#NV", "#WERT!",
+    "#BEZUG!", "#ZAHL!", "#N/D", "#NOM?", "#VALEUR!", "#NOMBRE!", "#NUL!", "#¡VALOR!", "#¿NOMBRE?", "#¡REF!", "#VALOR!",
+    "#NOME?", "#VALORE!", "#RIF!",
+];
 /// Placeholders in fields with numbers.
 const ZEROS: [&str; 4] = ["0", "00", "0-0", "0.0"];
 /// Placeholders for page numbers, of EBSCOhost, Embase and APA PsycInfo.
@@ -19,9 +26,10 @@ const PAGES: [&str; 8] = [
 ];
 /// Placeholders for volumes, issues and pages of works that are published before their issue.
 #[rustfmt::skip]
-const AHEAD: [&str; 9] = [
+const AHEAD: [&str; 11] = [
     "ahead-of-print", "ahead of print", "publish ahead of print", "online ahead of print", "epub ahead of print",
     "in press", "in-press", "online first", "online-first",
+    "epub", "e-pub",
 ];
 /// Placeholders for titles.
 const TITLES: [&str; 4] = ["not available", "no title", "no title available", "title not available"];
@@ -44,6 +52,31 @@ const ABSTRACTS: [&str; 17] = [
     "sem resumo", "暂无摘要", "无摘要", "抄録なし",
 ];
 
+/// Returns `true` for an error of a spreadsheet, and for the signs in a column that is too narrow.
+pub(super) fn is_error(value: &str) -> bool {
+    value.starts_with('#')
+        && (ERRORS.contains(&value) || (value.starts_with("###") && value.bytes().all(|byte| byte == b'#')))
+}
+
+/// Removes the side of a range that is a placeholder: `12-NA`. Programs join the first and last page of works without
+/// them. Returns `None` if no side is left.
+pub(super) fn without_unknown_side(pages: &str) -> Option<&str> {
+    let is_known = |side: &&str| !side.is_empty() && !is_unknown(side) && !is_error(side);
+    match pages.split_once(['-', '–']) {
+        Some((first, last)) => {
+            let (first, last) = (first.trim(), last.trim_start_matches('-').trim());
+            match (Some(first).filter(is_known), Some(last).filter(is_known)) {
+                (Some(_), Some(_)) => Some(pages),
+                // Other marks may follow an open range.
+                (Some(_), None) if last.is_empty() => Some(pages),
+                (None, Some(_)) if first.is_empty() => Some(pages),
+                (first, last) => first.or(last),
+            }
+        }
+        None => Some(pages),
+    }
+}
+
 /// Returns `true` if a value is a placeholder for an unknown value.
 pub(super) fn is_placeholder(field: Field, value: &str) -> bool {
     let longest = match field {
@@ -53,6 +86,9 @@ pub(super) fn is_placeholder(field: Field, value: &str) -> bool {
     let value = tidy::trim(value);
     if value.len() > longest {
         return false;
+    }
+    if is_error(value) {
+        return true;
     }
     // `<br />-<br />` as pages.
     if value.starts_with("<br")
@@ -74,6 +110,7 @@ pub(super) fn is_placeholder(field: Field, value: &str) -> bool {
     }
     let is_one_of = |known: &[&str]| known.iter().any(|known| plain.eq_ignore_ascii_case(known));
     match field {
+        Field::Pages if without_unknown_side(plain).is_none() => true,
         // A work may be called "None"; a program writes the others.
         Field::Title | Field::Book => {
             let is_bracketed = value.starts_with('[');
@@ -119,7 +156,7 @@ pub(super) fn is_no_name(name: &str) -> bool {
     /// The first letters of [`ANYWHERE`] and [`PEOPLE`].
     const FIRST: &[u8] = b"aenous";
     // A running number is not a name.
-    if name.bytes().all(|byte| byte.is_ascii_digit()) {
+    if name.bytes().all(|byte| byte.is_ascii_digit()) || is_error(name) {
         return true;
     }
     if !may_be_placeholder(name, FIRST) {
@@ -188,6 +225,10 @@ mod tests {
             (Field::Author, "undefined undefined"),
             (Field::Author, "17"),
             (Field::Author, "&NA"),
+            (Field::Author, "#NAME?"),
+            (Field::Title, "#REF!"),
+            (Field::Accession, "#¡VALOR!"),
+            (Field::Pages, "None-None"),
             (Field::Volume, "na"),
             (Field::Issue, "NaN"),
             (Field::Journal, "[object Object]"),

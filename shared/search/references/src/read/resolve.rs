@@ -6,7 +6,7 @@ use super::{
     dates::{self, Date},
     field::{Field, Value},
     identifiers, pages,
-    placeholders::is_placeholder,
+    placeholders::{is_placeholder, without_unknown_side},
     tidy,
 };
 use crate::Reference;
@@ -183,6 +183,11 @@ impl<'a> FieldResolver<'a> {
             Some(range) => left.extend(pages.filter(|page| !range.contains(page.text.trim()))),
             // APA PsycInfo divides its placeholder at the hyphen: `No-Pagination Specified`.
             None => reference.pages = joined(pages).filter(|pages| !is_placeholder(Field::Pages, pages)),
+        }
+        if let Some(pages) = &mut reference.pages
+            && let Some(known) = without_unknown_side(pages).filter(|known| known.len() < pages.len())
+        {
+            *pages = known.to_owned();
         }
         reference.pages_normalized = reference.pages.as_deref().and_then(pages::normalized);
         remove_counters(reference);

@@ -18,6 +18,7 @@ mod other_formats;
 mod pieces;
 mod properties;
 mod samples;
+mod spreadsheets;
 mod stop;
 mod text_formats;
 mod threads;

@@ -1,0 +1,53 @@
+//! Values that spreadsheets and reviewers change, and columns and rows that are not part of the references.
+
+use references::Reference;
+
+use crate::references;
+
+/// The only reference of a table with these columns and this row.
+fn row(columns: &str, values: &str) -> Reference {
+    let mut found = references(&format!("Title,{columns}\nA trial of tests,{values}\n"));
+    assert_eq!(found.len(), 1, "{values}");
+    found.remove(0)
+}
+
+#[test]
+fn joined_placeholders_are_no_pages() {
+    for (pages, read) in [
+        ("NA-NA", None),
+        ("nan-nan", None),
+        ("None-None", None),
+        ("null-null", None),
+        ("undefined-undefined", None),
+        ("N/A–N/A", None),
+        ("EPub", None),
+        ("12-NA", Some("12")),
+        ("12-undefined", Some("12")),
+        ("nan-19", Some("19")),
+        ("12-19", Some("12-19")),
+        ("N12-N19", Some("N12-N19")),
+        ("NA12-NA19", Some("NA12-NA19")),
+        ("12-", Some("12-")),
+        ("12+", Some("12+")),
+    ] {
+        assert_eq!(row("Pages", pages).pages.as_deref(), read, "{pages}");
+        let ris = format!("TY  - JOUR\nTI  - A trial of tests\nSP  - {pages}\nER  - \n");
+        assert_eq!(references(&ris)[0].pages.as_deref(), read, "{pages}");
+    }
+}
+
+#[test]
+fn errors_of_spreadsheets_are_no_values() {
+    for error in ["#NAME?", "#VALUE!", "#REF!", "#DIV/0!", "#NUM!", "#NULL!", "#N/A", "#WERT!", "########"] {
+        let values = [error; 9].join(",");
+        let found = row("Authors,Date,Journal,Volume,Abstract,Keywords,DOI,Accession Number,Notes", &values);
+        let expected = Reference { title: "A trial of tests".into(), ..Reference::default() };
+        assert_eq!(found, expected, "{error}");
+        let ris = format!("TY  - JOUR\nTI  - A trial of tests\nAU  - {error}\nAB  - {error}\nER  - \n");
+        let found = references(&ris).remove(0);
+        assert_eq!((found.authors, found.r#abstract), (Vec::new(), None), "{error}");
+    }
+    let found = row("Authors,Keywords", "Roe A,#MeToo!");
+    assert_eq!((found.authors.len(), found.keywords), (1, vec!["#MeToo!".to_owned()]));
+    assert_eq!(row("Notes", "#").extra["Notes"], ["#"]);
+}
