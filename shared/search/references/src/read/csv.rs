@@ -7,7 +7,9 @@ use super::{
     draft::Draft,
     entities,
     field::{FIELDS, Field, FieldName},
-    frames, identifiers, json, names, notation, pages, tidy,
+    frames, identifiers, json, names, notation,
+    pages::{self, Restored},
+    tidy,
 };
 use crate::{
     Reference,
@@ -192,7 +194,14 @@ fn add<'a>(draft: &mut Draft<'a>, named: FieldName, column: &'a str, cell: &'a s
             }
         }
         Field::Keyword => list(&entities::decode(cell), |keyword| draft.keyword(named.rank, keyword)),
-        Field::Volume | Field::Issue | Field::Pages | Field::FirstPage | Field::LastPage | Field::Pmid => {
+        Field::Issue | Field::Pages | Field::FirstPage | Field::LastPage => {
+            match restored(named.field, cell) {
+                Restored::Same => draft.add_as(named, column, entities::decode(without_fraction(cell))),
+                Restored::Range(range) => draft.add_as(named, column, Cow::Owned(range)),
+                Restored::Unclear => draft.extra.push(column, &entities::decode(cell)),
+            }
+        }
+        Field::Volume | Field::Pmid => {
             draft.add_as(named, column, entities::decode(without_fraction(cell)));
         }
         // A link in a DOI column may lead elsewhere, and a link in a URL column may lead to a DOI.
@@ -203,6 +212,18 @@ fn add<'a>(draft: &mut Draft<'a>, named: FieldName, column: &'a str, cell: &'a s
                 }
             }
             None => draft.add_as(named, column, entities::decode(cell)),
+        },
+    }
+}
+
+/// Restores numbers that a spreadsheet turned into a date. A single page is not a range.
+fn restored(field: Field, cell: &str) -> Restored {
+    match field {
+        Field::Issue => pages::restored_issue(cell),
+        Field::Pages => pages::restored(cell),
+        _ => match pages::restored(cell) {
+            Restored::Range(_) => Restored::Unclear,
+            other => other,
         },
     }
 }

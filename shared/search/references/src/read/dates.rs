@@ -100,6 +100,60 @@ pub(super) fn date(value: &str) -> Date {
     plausible(date, named)
 }
 
+/// The kinds of dates that spreadsheets make of two numbers with a hyphen between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SpreadsheetDate {
+    /// `07-Mar`, `12. Dez`
+    DayAndMonth(u8, u8),
+    /// `Dec-19`, with two digits of the year.
+    MonthAndYear(u8, u8),
+    /// `2019-12-01`, of the cell of a workbook.
+    Whole(Date),
+}
+
+/// Parses a date in the forms in which spreadsheets show it. Only blanks separate month and number in names of issues
+/// too: `Dec 19`.
+pub(super) fn of_spreadsheet(value: &str, with_blanks: bool) -> Option<SpreadsheetDate> {
+    /// The maximum length of a date.
+    const MAX_DATE: usize = 24;
+    let value = value.trim();
+    if value.len() > MAX_DATE || !value.contains(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    if let Some(day) = iso_day(value) {
+        return Some(SpreadsheetDate::Whole(day));
+    }
+    let separates = |c: char| matches!(c, '-' | '/' | '.' | ' ');
+    let (first, second) = value.split_once(separates)?;
+    if !with_blanks && !value.contains(['-', '/', '.']) {
+        return None;
+    }
+    let (first, second) = (first, second.trim_start().trim_end_matches('.'));
+    match (small(first), month(first), small(second), month(second)) {
+        (Some(day), _, _, Some(month)) => Some(SpreadsheetDate::DayAndMonth(day, month)),
+        (_, Some(month), Some(year), _) => Some(SpreadsheetDate::MonthAndYear(month, year)),
+        (_, Some(month), ..) if second == "00" => Some(SpreadsheetDate::MonthAndYear(month, 0)),
+        // French abbreviations: `janv.-45`.
+        (_, Some(month), ..) => {
+            let year = small(second.trim_start_matches(separates))?;
+            Some(SpreadsheetDate::MonthAndYear(month, year))
+        }
+        _ => None,
+    }
+}
+
+/// Parses `2019-12-01`, also with midnight behind it.
+fn iso_day(value: &str) -> Option<Date> {
+    let midnights = ["T00:00:00", " 00:00:00"];
+    let day = midnights.iter().find_map(|time| value.strip_suffix(time)).unwrap_or(value);
+    let mut parts = day.split('-');
+    let part = |part: Option<&str>| part.filter(|part| part.len() == 2).and_then(small);
+    let year = parts.next().and_then(four_digits)?;
+    let (month, day) = (part(parts.next())?, part(parts.next())?);
+    let found = plausible(Date { year: Some(year), month: Some(month), day: Some(day) }, true);
+    found.day.filter(|_| parts.next().is_none()).map(|_| found)
+}
+
 /// Returns `true` for the digits of Chinese, Japanese and Korean keyboards.
 fn is_wide_digit(c: char) -> bool {
     matches!(c, '\u{ff10}'..='\u{ff19}')
@@ -211,7 +265,7 @@ fn small(word: &str) -> Option<u8> {
 const OTHER_MONTHS: [&[&str]; 12] = [
     &["enero", "janeiro", "janvier", "gennaio", "januar", "jänner", "январ"],
     &["febrero", "fevereiro", "février", "fevrier", "febbraio", "februar", "феврал"],
-    &["marzo", "março", "mars", "märz", "maerz", "март"],
+    &["marzo", "março", "mars", "märz", "maerz", "mrz", "март"],
     &["abril", "avril", "aprile", "апрел"],
     &["mayo", "maio", "mai", "maggio", "май", "мая"],
     &["junio", "junho", "juin", "giugno", "juni", "июн"],

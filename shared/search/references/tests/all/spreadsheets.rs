@@ -51,3 +51,26 @@ fn errors_of_spreadsheets_are_no_values() {
     assert_eq!((found.authors.len(), found.keywords), (1, vec!["#MeToo!".to_owned()]));
     assert_eq!(row("Notes", "#").extra["Notes"], ["#"]);
 }
+
+#[test]
+fn dates_in_pages_and_issues_are_reversed() {
+    for (issue, pages, read) in [
+        ("05-Jun", "Dec-19", [Some("5-6"), Some("12-19")]),
+        ("01-Feb", "07-Mar", [Some("1-2"), Some("3-7")]),
+        ("3", "Jan-45", [Some("3"), Some("1-45")]),
+        ("2020-06-05", "2020-03-07", [Some("5-6"), Some("3-7")]),
+        ("01. Feb", "07. Mrz", [Some("1-2"), Some("3-7")]),
+        ("Jan-Feb", "12-19", [Some("Jan-Feb"), Some("12-19")]),
+        ("March 2019", "12", [Some("March 2019"), Some("12")]),
+        ("Dec", "e12", [Some("Dec"), Some("e12")]),
+    ] {
+        let found = row("Issue,Pages", &format!("{issue},{pages}"));
+        assert_eq!([found.issue.as_deref(), found.pages.as_deref()], read, "{issue} {pages}");
+        assert!(found.extra.is_empty(), "{issue} {pages}");
+    }
+    for (issue, pages) in [("07-Mar", "12. Dez"), ("Dec-19", "2019-12-01")] {
+        let found = row("Issue,Pages", &format!("{issue},{pages}"));
+        assert_eq!((found.issue, found.pages), (None, None), "{issue} {pages}");
+        assert_eq!((&*found.extra["Issue"][0], &*found.extra["Pages"][0]), (issue, pages));
+    }
+}
