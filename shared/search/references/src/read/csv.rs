@@ -9,7 +9,7 @@ use super::{
     field::{FIELDS, Field, FieldName},
     frames, identifiers, json, names, notation,
     pages::{self, Restored},
-    tidy,
+    sources, tidy,
 };
 use crate::{
     Reference,
@@ -78,7 +78,7 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
                 draft.extra.push(&column.name, &entities::decode(cell));
                 source = Some(cell);
             }
-            Some(named) if named.name == "source" && is_database(cell) => {
+            Some(named) if sources::COLUMNS.contains(&named.name) && sources::is_search(cell) => {
                 let database = FieldName { field: Field::Database, ..named };
                 draft.add_as(database, &column.name, entities::decode(cell));
             }
@@ -95,19 +95,16 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
                     entities::decode(cell).split(',').filter_map(names::one).collect(),
                 );
             }
+            Some(named) if named.name == "number" && best[Field::Volume as usize] == u8::MAX => {
+                numbers_of_scholar(&mut draft, named, &column.name, cell);
+            }
             Some(named) if named.field == Field::Journal && cell.starts_with('{') => {
                 journal_in_parts(&mut draft, named, &column.name, cell);
             }
             Some(named) => {
                 add(&mut draft, named, &column.name, cell, best[named.field as usize] == named.rank);
             }
-            None if column.name == EXTERNAL_IDS => external_ids(&mut draft, cell),
-            None if NESTED.contains(&column.name.as_str()) => {
-                if !nested(&mut draft, &column.name, cell) {
-                    draft.extra.push(&column.name, &entities::decode(cell));
-                }
-            }
-            None => draft.extra.push(&column.name, &entities::decode(cell)),
+            None => add_unnamed(&mut draft, &column.name, cell),
         }
     }
     if draft.people() == 0 {
@@ -286,6 +283,15 @@ fn author_in_parts(draft: &mut Draft<'_>, header: &Header, row: &[Cow<'_, str>])
 /// The columns of OpenAlex with several values in one cell.
 const NESTED: [&str; 4] = ["ids", "biblio", "primary_location", "abstract_inverted_index"];
 
+/// Adds the cell of a column whose name is not in the table.
+fn add_unnamed<'a>(draft: &mut Draft<'a>, column: &'a str, cell: &str) {
+    if column == EXTERNAL_IDS {
+        external_ids(draft, cell);
+    } else if !NESTED.contains(&column) || !nested(draft, column, cell) {
+        draft.extra.push(column, &entities::decode(cell));
+    }
+}
+
 /// Adds the values of such a column. Returns `false` if the cell is in another notation.
 fn nested<'a>(draft: &mut Draft<'a>, column: &'a str, cell: &str) -> bool {
     const FIELDS_OF: [(&str, Field); 8] = [
@@ -331,7 +337,7 @@ fn nested<'a>(draft: &mut Draft<'a>, column: &'a str, cell: &str) -> bool {
 /// The column in which Semantic Scholar lists the identifiers of a work.
 const EXTERNAL_IDS: &str = "externalIds";
 
-fn external_ids<'a>(draft: &mut Draft<'a>, cell: &'a str) {
+fn external_ids(draft: &mut Draft<'_>, cell: &str) {
     let Some(maps) = notation::maps(cell) else {
         return draft.extra.push(EXTERNAL_IDS, &entities::decode(cell));
     };
@@ -368,16 +374,29 @@ fn journal_in_parts<'a>(draft: &mut Draft<'a>, named: FieldName, column: &'a str
     }
 }
 
-/// Names of databases with which reviewers label the rows of a table, in lower case. They are not journals.
-#[rustfmt::skip]
-const DATABASES: [&str; 22] = [
-    "apa psycinfo", "central", "cinahl", "cnki", "cochrane", "cochrane central", "cochrane library", "dimensions",
-    "embase", "eric", "europe pmc", "google scholar", "ieee xplore", "lilacs", "medline", "openalex", "psycinfo",
-    "pubmed", "scopus", "semantic scholar", "web of science", "wos",
-];
+/// Adds the numbers that the package `scholar` of R writes into one column: `12 (3), 12-19`.
+fn numbers_of_scholar<'a>(draft: &mut Draft<'a>, named: FieldName, column: &'a str, cell: &'a str) {
+    let Some((volume, issue, pages)) = scholar_parts(cell) else {
+        return add(draft, named, column, cell, true);
+    };
+    for (field, text) in [(Field::Volume, volume), (Field::Issue, issue), (Field::Pages, pages)] {
+        draft.add_as(FieldName { field, ..named }, column, Cow::Borrowed(text));
+    }
+}
 
-fn is_database(cell: &str) -> bool {
-    DATABASES.iter().any(|name| cell.trim().eq_ignore_ascii_case(name))
+fn scholar_parts(cell: &str) -> Option<(&str, &str, &str)> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (numbers, pages) = cell.trim().split_once(", ").unwrap_or((cell.trim(), ""));
+    let (volume, issue) = match numbers.split_once(" (") {
+        Some((volume, issue)) => (volume, issue.strip_suffix(')')?),
+        None => (numbers, ""),
+    };
+    let has_digit = |text: &str| text.contains(|c: char| c.is_ascii_digit());
+    let is_page = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '–');
+    let are_pages = has_digit(pages) && pages.chars().all(is_page);
+    let is_whole =
+        if issue.is_empty() { are_pages && pages.contains(['-', '–']) } else { has_digit(issue) };
+    (is_number(volume) && is_whole && (are_pages || pages.is_empty())).then_some((volume, issue, pages))
 }
 
 /// A whole number without the `.0` that pandas appends in columns with missing values.

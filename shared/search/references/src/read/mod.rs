@@ -43,6 +43,7 @@ mod refer;
 mod refworks;
 mod resolve;
 mod ris;
+mod sources;
 mod tidy;
 mod values;
 pub(crate) mod wos;

@@ -26,6 +26,11 @@ const REMARKS: [&[u8]; 25] = [
     b"provider", b"content", b"exported", b"export", b"downloaded", b"date", b"note", b"notes", b"from", b"to", b"subject",
     b"sent", b"copyright", b"limits", b"about",
 ];
+/// The first cells of rows with the number of records, in lower case.
+#[rustfmt::skip]
+const TOTALS: [&[u8]; 9] = [
+    b"total", b"totals", b"grand total", b"total records", b"total results", b"total studies", b"sum", b"count", b"gesamt",
+];
 /// The maximum number of words before the colon of a remark.
 const MAX_NAME_WORDS: usize = 3;
 /// The maximum length of a remark that is inspected.
@@ -186,7 +191,8 @@ impl Csv {
         {
             return step;
         }
-        if fault.is_none() && self.header_delimiters + 1 >= MIN_COLUMNS && self.is_remark(row, delimiters) {
+        let is_remark = || self.is_remark(row, delimiters) || self.is_total(row, delimiters);
+        if fault.is_none() && self.header_delimiters + 1 >= MIN_COLUMNS && is_remark() {
             return Step::Skip { consumed: next };
         }
         Step::Found { record: 0..stop, consumed: next, fault }
@@ -230,6 +236,21 @@ impl Csv {
         at_end == delimiters && is_remark(&row[..row.len() - end])
     }
 
+    /// Returns `true` for `Total,2,`: the word and numbers that are not years.
+    fn is_total(&self, row: &[u8], delimiters: usize) -> bool {
+        if row.len() > MAX_REMARK || delimiters > self.header_delimiters {
+            return false;
+        }
+        let mut cells = row.split(|byte| *byte == self.delimiter.byte()).map(unquoted);
+        let first = cells.next().unwrap_or_default().to_ascii_lowercase();
+        if !TOTALS.contains(&first.strip_suffix(b":").unwrap_or(&first)) {
+            return false;
+        }
+        let mut filled = cells.filter(|cell| !cell.is_empty()).peekable();
+        let is_number = |cell: &[u8]| cell.len() != 4 && cell.iter().all(u8::is_ascii_digit);
+        filled.peek().is_some() && filled.all(is_number)
+    }
+
     fn set_header(&mut self, header: Vec<u8>) {
         self.quotes = has_quotes(&header, self.delimiter);
         self.header_delimiters = memchr_iter(self.delimiter.byte(), &header).count();
@@ -261,19 +282,50 @@ fn quoted_length(cell: &[u8]) -> Option<usize> {
     }
 }
 
+/// The text of a cell without blanks and quotation marks around it.
+fn unquoted(cell: &[u8]) -> &[u8] {
+    let cell = cell.trim_ascii();
+    cell.strip_prefix(b"\"").map_or(cell, |rest| rest.strip_suffix(b"\"").unwrap_or(rest)).trim_ascii()
+}
+
 /// Returns `true` for `Total records: 2`, `12     zinc.mp. (345)`, a line without letters and digits, and the like. Any
 /// other text may be a title.
 fn is_remark(text: &[u8]) -> bool {
-    let text = text.trim_ascii();
-    let text =
-        text.strip_prefix(b"\"").map_or(text, |rest| rest.strip_suffix(b"\"").unwrap_or(rest)).trim_ascii();
+    let text = unquoted(text);
     if text.len() > MAX_REMARK {
         return false;
     }
     let is_rule = !text.iter().any(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii());
     // JabRef writes `% Encoding: UTF-8` above its entries.
     let is_comment = text.starts_with(b"% Encoding:");
-    is_rule || is_comment || is_named_remark(text) || is_search_line(text) || text.starts_with("©".as_bytes())
+    is_rule
+        || is_comment
+        || is_named_remark(text)
+        || is_search_line(text)
+        || is_export_note(text)
+        || text.starts_with("©".as_bytes())
+}
+
+/// Returns `true` for `Downloaded from X on 5 May 2024`: the date at the end distinguishes it from a title.
+fn is_export_note(text: &[u8]) -> bool {
+    /// The months, abbreviated.
+    const MONTHS: [&[u8]; 12] =
+        [b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec"];
+    let text = text.strip_suffix(b".").unwrap_or(text).to_ascii_lowercase();
+    let words: Vec<&[u8]> = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
+    let [first, second, middle @ .., last] = words.as_slice() else { return false };
+    let is_exported = matches!(*first, b"downloaded" | b"exported" | b"retrieved" | b"printed")
+        && matches!(*second, b"from" | b"on" | b"at");
+    let has_digits =
+        |word: &[u8], count: usize| word.iter().filter(|byte| byte.is_ascii_digit()).count() == count;
+    let has_month =
+        middle.iter().rev().take(2).any(|word| MONTHS.iter().any(|month| word.starts_with(month)));
+    let is_year = last.len() == 4 && has_digits(last, 4);
+    // `2024-05-05`, `5/05/2024`
+    let is_date = last.iter().filter(|byte| matches!(byte, b'-' | b'/' | b'.')).count() == 2
+        && last.iter().all(|byte| byte.is_ascii_digit() || byte.is_ascii_punctuation())
+        && (6..=8).any(|count| has_digits(last, count));
+    is_exported && (is_date || (is_year && has_month))
 }
 
 /// Returns `true` for `Total records: 2`.
@@ -414,6 +466,11 @@ mod tests {
             "1     zinc.mp. (123)",
             "\"2  1 or (3, 4) (1234)\",,",
             "-----",
+            "Total,2,",
+            "\"Total:\",\"12\"",
+            "Downloaded from X on 5 May 2024,,",
+            "\"Exported from X, on May 5, 2024\",,",
+            "Exported on 2024-05-05",
         ] {
             assert_eq!(found(row), "", "{row}");
         }
@@ -423,6 +480,11 @@ mod tests {
             ",1999",
             "Zinc: a trial",
             "Total hip replacement",
+            "Total,1999,",
+            "Total,2,10.5555/a",
+            "Sum,Roe A,",
+            "Retrieved from the archive: letters of 1999,,",
+            "Exported from farms in May 1999: a study,,",
             "32000001",
             "Search: 1,1999",
             "1 case (of many)",

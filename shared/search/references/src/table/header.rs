@@ -189,6 +189,10 @@ impl Header {
             names = inner;
         }
         let mut columns: Vec<_> = names.iter().enumerate().map(|(at, name)| column(name, at)).collect();
+        let unnamed = names.iter().take(MAX_UNNAMED).take_while(|name| is_unnamed(name)).count();
+        if let Some(column) = columns.get_mut(unnamed).filter(|column| is_count(&column.name)) {
+            column.named = None;
+        }
         if !quotes {
             columns.iter_mut().for_each(|column| column.named = wos::field(&column.name));
         } else if has_tags(&columns) {
@@ -316,6 +320,21 @@ fn has_type(name: &str) -> bool {
     ["_s", "_i", "_t"].iter().any(|suffix| name.ends_with(suffix))
 }
 
+/// The maximum number of columns without a name before the column that counts the rows.
+const MAX_UNNAMED: usize = 2;
+
+/// Returns `true` for the name of a column that R or pandas adds for the numbers of the rows.
+fn is_unnamed(name: &str) -> bool {
+    let name = name.trim().trim_start_matches('\u{feff}');
+    matches!(name, "" | "...1" | "X" | "#") || name.starts_with("Unnamed:")
+}
+
+/// Returns `true` for the name of a first column that counts the rows.
+fn is_count(name: &str) -> bool {
+    let plain = name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase);
+    ["no", "number", "nr"].iter().any(|known| plain.clone().eq(known.chars()))
+}
+
 /// The beginning of the names that pages of publishers use for search engines, and programs for columns.
 const CITATION: &str = "citation_";
 
@@ -331,7 +350,7 @@ pub(crate) fn column(name: &str, at: usize) -> Column {
     let plain: String = name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
     let name = if name.is_empty() { format!("column {}", at + 1) } else { name.to_owned() };
     // A first column with this name counts the rows.
-    if at == 0 && matches!(&*plain, "no" | "number" | "nr") {
+    if at == 0 && is_count(&plain) {
         return Column { named: None, name };
     }
     if is_numbered_author(&plain) {

@@ -74,3 +74,62 @@ fn dates_in_pages_and_issues_are_reversed() {
         assert_eq!((&*found.extra["Issue"][0], &*found.extra["Pages"][0]), (issue, pages));
     }
 }
+
+#[test]
+fn running_number_is_not_an_issue() {
+    for table in [
+        "\"\",\"No\",\"Title\",\"Year\"\n\"1\",\"7\",\"Tests\",\"2020\"\n",
+        ",Unnamed: 0,number,Title,Year\n0,0,7,Tests,2020\n",
+        "No.,Title,Year\n7,Tests,2020\n",
+    ] {
+        assert_eq!(references(table)[0].issue, None, "{table}");
+    }
+    assert_eq!(references("\"\",Title,No,Year\n1,Tests,7,2020\n")[0].issue.as_deref(), Some("7"));
+}
+
+#[test]
+fn rows_about_the_table_are_no_studies() {
+    let table = "Title,Authors,Year\nZinc,Roe A,2019\nTotal,1,\nDownloaded from X on 5 May 2024,,\n";
+    assert_eq!(references(table).len(), 1);
+}
+
+#[test]
+fn identifier_is_not_a_date() {
+    let found = row("DOI,Published", "10.1101/2020.03.01.20029999,10.1016/j.cell.2020.05.001");
+    assert_eq!((found.year, found.doi.as_deref()), (None, Some("10.1101/2020.03.01.20029999")));
+    let found = row("Date,Published", "2020-03-01,10.1016/j.cell.2021.05.001");
+    assert_eq!(found.date.as_deref(), Some("2020-03-01"));
+    assert_eq!(row("Published", "10.05.2020").year, Some(2020));
+}
+
+#[test]
+fn label_of_a_search_is_not_a_journal() {
+    for column in ["Source", "来源", "Источник"] {
+        for label in
+            ["PubMed, Embase", "Ovid MEDLINE", "Hand search", "Reference list(s)", "Scopus (Elsevier)"]
+        {
+            let found = row(column, &format!("\"{label}\""));
+            assert_eq!(found.journal, None, "{column} {label}");
+            assert_eq!(found.extra[column], [label]);
+        }
+        assert_eq!(row(column, "J Tests").journal.as_deref(), Some("J Tests"));
+    }
+    assert_eq!(row("Journal", "PubMed").journal.as_deref(), Some("PubMed"));
+}
+
+#[test]
+fn numbers_in_one_column_are_separated() {
+    for (number, read) in [
+        ("12 (3), 12-19", [Some("12"), Some("3"), Some("12-19")]),
+        ("12, 12-19", [Some("12"), None, Some("12-19")]),
+        ("12 (3)", [Some("12"), Some("3"), None]),
+        ("3", [None, Some("3"), None]),
+        ("3, 4", [None, Some("3, 4"), None]),
+        ("Suppl (a)", [None, Some("Suppl (a)"), None]),
+    ] {
+        let found = row("journal,number", &format!("J Tests,\"{number}\""));
+        let parts = [found.volume.as_deref(), found.issue.as_deref(), found.pages.as_deref()];
+        assert_eq!(parts, read, "{number}");
+    }
+    assert_eq!(row("volume,number", "1,2 (3)").issue.as_deref(), Some("2 (3)"));
+}
