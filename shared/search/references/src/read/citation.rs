@@ -68,6 +68,22 @@ pub(super) fn add_source(draft: &mut Draft<'_>, name: &'static str, value: &str)
     }
 }
 
+/// Parses the volume and issue of RISS: `Vol.12 No.3 [2020]`. A hyphen stands for a missing number.
+pub(super) fn volume_and_issue(text: &str) -> Option<(&str, &str)> {
+    let (volume, rest) = text.trim().strip_prefix("Vol.")?.trim_start().split_once(' ')?;
+    let issue = rest.trim_start().strip_prefix("No.")?.trim_start();
+    let (issue, year) = issue.split_once(' ').unwrap_or((issue, ""));
+    let is_number = |number: &str| {
+        number.contains(|c: char| c.is_ascii_digit())
+            && number.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    let is_year = year.is_empty() || (year.starts_with('[') && year.ends_with(']'));
+    let known = |number: &'_ str| number == "-" || is_number(number);
+    let given = |number| if number == "-" { "" } else { number };
+    let volume = volume.trim_end_matches(',');
+    (is_year && known(volume) && known(issue)).then(|| (given(volume), given(issue)))
+}
+
 /// Parses a citation in the form of PubMed, Ovid or ProQuest.
 pub(super) fn parse(text: &str) -> Option<Citation<'_>> {
     if !spend(6 * text.len()) {

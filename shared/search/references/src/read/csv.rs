@@ -68,10 +68,7 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
             // A complete citation begins with the authors of the work. A citation of PubMed follows the name of the
             // journal.
             Some(named) if named.field == Field::Citation => {
-                let cited = entities::decode(cell);
-                if !(header.has_journal && citation::add(&mut draft, named.name, &cited)) {
-                    draft.extra.push(&column.name, &cited);
-                }
+                add_citation(&mut draft, header, named, &column.name, cell);
             }
             // A column with this name holds the label of a search if another column holds the journal.
             Some(named) if named.name == "source" && header.has_journal => {
@@ -277,6 +274,17 @@ fn author_in_parts(draft: &mut Draft<'_>, header: &Header, row: &[Cow<'_, str>])
         && let Some(name) = names::joined(&family, &given)
     {
         draft.author(Field::Author, name);
+    }
+}
+
+fn add_citation<'a>(draft: &mut Draft<'a>, header: &Header, named: FieldName, column: &'a str, cell: &str) {
+    let cited = entities::decode(cell);
+    if let Some((volume, issue)) = citation::volume_and_issue(&cited) {
+        for (field, number) in [(Field::Volume, volume), (Field::Issue, issue)] {
+            draft.add_as(FieldName { field, ..named }, column, Cow::Owned(number.to_owned()));
+        }
+    } else if !(header.has_journal && citation::add(draft, named.name, &cited)) {
+        draft.extra.push(column, &cited);
     }
 }
 

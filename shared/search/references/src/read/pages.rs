@@ -115,7 +115,7 @@ pub(super) fn normalized(pages: &str) -> Option<String> {
     }
     let bare = without_count(unlabelled(pages));
     let bare = bare.strip_prefix('p').filter(|rest| is_range(rest)).unwrap_or(bare);
-    let (first, last) = match bare.split_once(['-', '–', '—', '‐', '‑', '−']) {
+    let (first, last) = match bare.split_once(['-', '–', '—', '‐', '‑', '−', '~', '～', '∼']) {
         // BibTeX uses two hyphens.
         // Web of Science writes a plus sign for further pages.
         Some((first, last)) => {
@@ -238,6 +238,8 @@ mod tests {
             ("P12-5", Some("P12-P15")),
             ("123–129", Some("123-129")),
             ("123--129", Some("123-129")),
+            ("12~19", Some("12-19")),
+            ("12～19(8쪽)", Some("12-19")),
             ("pp. 5-7", Some("5-7")),
             ("pp 278-98", Some("278-298")),
             ("S. 12-15", Some("12-15")),

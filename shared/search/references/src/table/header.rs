@@ -28,11 +28,12 @@ pub(crate) const RULES: &[Rule] = &[
         "試験名", "연구제목", "عنوانمقاله",
     ] },
     Rule { field: Field::Author, names: &[
-        "authorfullnames", "fullauthornames", "authors", "author", "authornames", "firstauthors", "authorsprimary",
+        "authorfullnames", "fullauthornames", "作者全名", "著者フルネーム", "authors", "author", "authornames", "firstauthors", "authorsprimary",
         "primaryauthors", "creators", "creator", "contributors", "authorlist", "authorshipsauthordisplayname",
         "authorsnames", "af", "au", "a1", "dccreator", "autoren", "autor", "autores", "auteurs", "auteur", "autori",
         "inventors", "firstauthor", "作者", "作者名", "全部作者", "著者", "著者名", "作成者", "저자", "저자명", "авторы", "автор", "著者氏名", "第一作者", "автори", "autorzy", "yazarlar", "yazar", "forfattere", "forfatter", "författare", "autoři", "penulis", "tekijät", "szerzők", "συγγραφείς", "المؤلفون", "نویسندگان",
         "inventorauthor", "authorstring", "autorinnen", "verfasser", "authorships", "authfullname",
+        "autorherausgeberoderinstitution", "autorherausgeberoderorganisation",
     ] },
     Rule { field: Field::Editor, names: &[
         "editors", "editor", "secondaryauthors", "authorssecondary", "bookeditors", "bookauthors",
@@ -54,6 +55,7 @@ pub(crate) const RULES: &[Rule] = &[
         "годиздания", "датапубликации", "ріквидання", "рікпублікації", "سالانتشار", "سنةالنشر",
         "출판연도", "출판년도", "初回公表日", "登録日", "등록일", "등록일자",
         "fechaderegistro", "datadoregistro", "produceddate", "publicationdatey", "produceddatey",
+        "jahrermittelt", "yearderived", "publishtime",
     ] },
     Rule { field: Field::MonthDay, names: &["month", "publishedmonth", "day"] },
     Rule { field: Field::Journal, names: &[
@@ -66,6 +68,7 @@ pub(crate) const RULES: &[Rule] = &[
         "prismpublicationname", "jabbrv", "títulodelarevista", "nombredelarevista", "titredelarevue", "zeitschriftentitel",
         "dergiadı",
         "títulodafonte", "títulodelafuente", "títulodarevista", "títulodoperiódico", "sourcedisplayname",
+        "来源出版物名称", "出版物名", "来源出版物", "情報源",
     ] },
     Rule { field: Field::Book, names: &[
         "booktitle", "anthologytitle", "conferencetitle", "proceedingstitle",
@@ -93,11 +96,11 @@ pub(crate) const RULES: &[Rule] = &[
     Rule { field: Field::FirstPage, names: &[
         "startpage", "pagestart", "firstpage", "beginningpage", "bibliofirstpage", "bp", "sp", "articlenumber",
         "artno", "artnumber", "articleno", "ar", "起始页", "開始ページ", "시작페이지",
-        "páginainicial",
+        "páginainicial", "起始页码", "论文编号", "論文番号",
     ] },
     Rule { field: Field::LastPage, names: &[
         "endpage", "pageend", "lastpage", "endingpage", "bibliolastpage", "otherpages", "ep", "终止页", "終了ページ", "끝페이지",
-        "páginafinal",
+        "páginafinal", "结束页码",
     ] },
     Rule { field: Field::Doi, names: &[
         "doi", "doidoi", "digitalobjectidentifier", "itemdoi", "doilink", "articledoi", "doiurl", "di", "do",
@@ -115,7 +118,7 @@ pub(crate) const RULES: &[Rule] = &[
         "database", "databasename", "longdbname", "db", "databaseprovider",
     ] },
     Rule { field: Field::Citation, names: &[
-        "citation", "巻号頁", "巻号ページ",
+        "citation", "巻号頁", "巻号ページ", "권호사항",
     ] },
     Rule { field: Field::Abstract, names: &[
         "abstract", "abstractnote", "summary", "abstracttext", "briefsummary", "ab", "dcdescription",
@@ -129,18 +132,19 @@ pub(crate) const RULES: &[Rule] = &[
         "meshterms", "subjects", "subject", "subjectterms", "keywordsdisplayname", "conditions", "condition", "medicalconditions", "healthconditionsorproblemsstudied", "broadterms", "descriptors", "taxanotes", "supertaxa", "de", "kw", "schlagwörter", "schlagworte", "palabrasclave",
         "motsclés", "关键词", "关键字", "キーワード", "키워드", "주제어", "ключевыеслова", "關鍵詞", "關鍵字", "主题词", "ключовіслова", "słowakluczowe", "anahtarkelimeler", "trefwoorden", "palavraschave", "parolechiave", "nøkkelord", "nyckelord", "klíčováslova", "katakunci",
         "authkeywords", "motsclefs", "schlüsselwörter", "کلیدواژهها", "کلیدواژه", "الكلماتالمفتاحية",
+        "作者关键字", "索引关键字", "著者キーワード", "索引キーワード",
     ] },
     Rule { field: Field::Url, names: &[
         "url", "link", "urls", "links", "weblink", "articleurl", "documenturl", "studyurl", "fulltextlink",
         "fulltexturl", "plink", "記事url", "embaselink", "openurllink", "landingpageurl", "webaddress", "onlineadresse", "ur", "网址", "链接",
         "externalurl", "sourcelinkout", "dimensionsurl", "primarylocationlandingpageurl", "pdflink", "sourceurls",
-        "resultlink", "prismurl", "uri",
+        "resultlink", "prismurl", "uri", "リンク",
     ] },
     Rule { field: Field::Type, names: &[
         "publicationtype", "documenttype", "typeofreference", "referencetype", "itemtype", "articletype", "doctypes",
         "contenttype", "worktype", "doctype", "論文種類", "type", "dt",
         "pubtype", "subtypedescription",
-        "tipodepublicação", "tipodepublicación", "tipodedocumento",
+        "tipodepublicação", "tipodepublicación", "tipodedocumento", "文献类型", "文献タイプ",
     ] },
     Rule { field: Field::Extra, names: &["nctid", "nctnumber"] },
 ];

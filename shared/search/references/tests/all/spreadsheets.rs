@@ -133,3 +133,49 @@ fn numbers_in_one_column_are_separated() {
     }
     assert_eq!(row("volume,number", "1,2 (3)").issue.as_deref(), Some("2 (3)"));
 }
+
+#[test]
+fn exports_in_more_languages_are_read() {
+    for table in [
+        "作者,作者全名,文献标题,年份,来源出版物名称,卷,期,论文编号,起始页码,结束页码,DOI,链接,摘要,作者关键字,索引关键字,文献类型,来源出版物\n\
+         \"Roe A.; Doe B.\",\"Roe, Ann (1); Doe, Bob (2)\",Tests,2021,J Tests,12,3,,12,19,10.5555/a,https://example.org,We tried.,\
+         a; b,c,Article,Scopus\n",
+        "著者,著者(フルネーム),タイトル,年,出版物名,巻,号,論文番号,開始ページ,終了ページ,DOI,リンク,抄録,著者キーワード,索引キーワード,文献タイプ,情報源\n\
+         \"Roe A.; Doe B.\",\"Roe, Ann (1); Doe, Bob (2)\",Tests,2021,J Tests,12,3,,12,19,10.5555/a,https://example.org,We tried.,\
+         a; b,c,Article,Scopus\n",
+    ] {
+        let found = references(table).remove(0);
+        assert_eq!(found.authors, ["Roe, Ann", "Doe, Bob"]);
+        assert_eq!((found.year, found.journal.as_deref()), (Some(2021), Some("J Tests")));
+        let numbers = [found.volume.as_deref(), found.issue.as_deref(), found.pages.as_deref()];
+        assert_eq!(numbers, [Some("12"), Some("3"), Some("12-19")]);
+        assert_eq!((found.keywords.len(), found.r#type.as_deref()), (3, Some("Article")));
+        assert_eq!(found.url.as_deref(), Some("https://example.org"));
+        assert!(found.extra.values().flatten().any(|value| value == "Scopus"));
+    }
+    assert_eq!(row("来源出版物名称,论文编号", "J Tests,e12").pages.as_deref(), Some("e12"));
+    assert_eq!(row("出版物名,論文番号", "J Tests,e12").pages.as_deref(), Some("e12"));
+}
+
+#[test]
+fn columns_of_more_programs_are_read() {
+    let found =
+        row("\"Autor, Herausgeber oder Institution\",Jahr,Jahr ermittelt", "\"Roe, Ann; Doe, Bob\",,2019");
+    assert_eq!((found.authors.len(), found.year), (2, Some(2019)));
+    assert_eq!(row("Year,Year derived", ",2019").year, Some(2019));
+    assert_eq!(row("publish_time", "2001-07-04").date.as_deref(), Some("2001-07-04"));
+    for (numbers, read) in [
+        ("Vol.12 No.3", [Some("12"), Some("3")]),
+        ("Vol.12 No.3 [2020]", [Some("12"), Some("3")]),
+        ("Vol.- No.3", [None, Some("3")]),
+        ("12권", [None, None]),
+    ] {
+        let table = format!(
+            "번호,제목,저자,학술지명,권호사항,수록면\n1,시험,\"김철수 ( Chul Soo Kim ) ; 이영희 ( Young Hee Lee )\",학술지,{numbers},12~19\n"
+        );
+        let found = references(&table).remove(0);
+        assert_eq!([found.volume.as_deref(), found.issue.as_deref()], read, "{numbers}");
+        assert_eq!(found.authors, ["김철수", "이영희"]);
+        assert_eq!(found.pages_normalized.as_deref(), Some("12-19"));
+    }
+}

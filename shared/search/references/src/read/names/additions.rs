@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use super::groups::is_organisation;
-use super::shapes::{are_initials, is_natural, is_short_form, is_suffix, is_without_alphabet};
+use super::shapes::{
+    are_initials, is_ideographic, is_natural, is_short_form, is_suffix, is_without_alphabet,
+};
 use crate::work::spend;
 
 /// Degrees and memberships, as lower-case letters.
@@ -35,7 +37,7 @@ const MAX_REMARK: usize = 64;
 /// Removes everything that is not part of the names in a value. Most values are returned unchanged.
 pub(in crate::read) fn without_additions(value: &str) -> Cow<'_, str> {
     let given = value.trim_end();
-    let mut value = Cow::Borrowed(without_homonym(value));
+    let mut value = Cow::Borrowed(without_homonym(without_transcription(value)));
     if may_have_orcid(&value) && spend(value.len()) {
         value = Cow::Owned(without_orcid(&value));
     }
@@ -70,6 +72,26 @@ pub(in crate::read) fn without_additions(value: &str) -> Cow<'_, str> {
         value = Cow::Owned(rest);
     }
     value
+}
+
+/// Removes the name in Latin letters behind a name in other characters: `김철수 ( Chul Soo Kim )`.
+fn without_transcription(value: &str) -> &str {
+    /// The maximum number of characters in a name without an alphabet.
+    const MAX_NAME: usize = 6;
+    let is_latin =
+        |c: char| c.is_alphabetic() && !is_ideographic(c) || matches!(c, ' ' | '-' | ',' | '.' | '\'');
+    let whole = value.trim();
+    let Some((name, inner)) = whole
+        .strip_suffix([')', '）'])
+        .filter(|_| whole.starts_with(is_ideographic))
+        .and_then(|whole| whole.split_once(['(', '（']))
+    else {
+        return value;
+    };
+    let name = name.trim_end();
+    let is_name = (2..=MAX_NAME).contains(&name.chars().count()) && is_without_alphabet(name);
+    let is_transcription = inner.trim().contains([' ', ',']) && inner.chars().all(is_latin);
+    if is_name && is_transcription { name } else { value }
 }
 
 /// Returns `true` if a value may contain an ORCID. Most values have no digits, so this check is fast.
