@@ -29,6 +29,8 @@ pub(super) struct Draft<'a> {
     /// The field of each author.
     roles: Vec<Field>,
     keywords: Vec<String>,
+    /// Names without a comma that may have a family name in capitals.
+    capitals: Vec<String>,
     /// The rank of each keyword.
     ranks: Vec<u8>,
     pub(super) extra: Extra,
@@ -96,6 +98,28 @@ impl<'a> Draft<'a> {
         self.authors.len()
     }
 
+    /// Adds the people in a value of a tag that occurs once for each person.
+    pub(super) fn people_in(&mut self, field: Field, value: &str) {
+        let before = self.people();
+        for name in names::split_decoded(value) {
+            self.author(field, name);
+        }
+        if self.people() == before + 1 && names::may_have_capitals(value) {
+            self.capitals.push(value.trim().to_owned());
+        }
+    }
+
+    /// Rereads the people if the family names of all are in capitals: two letters alone may be initials.
+    fn settle_capitals(&mut self) {
+        if self.capitals.len() < 2 || self.capitals.len() != self.people() {
+            return;
+        }
+        let names: Vec<&str> = self.capitals.iter().map(String::as_str).collect();
+        if let Some(names) = names::in_capitals(&names).filter(|names| names.len() == self.people()) {
+            self.authors = names;
+        }
+    }
+
     /// Adds several names.
     pub(super) fn authors(&mut self, field: Field, names: Vec<String>) {
         for name in names {
@@ -115,6 +139,7 @@ impl<'a> Draft<'a> {
 
     /// Builds the reference.
     pub(super) fn finish(mut self) -> Reference {
+        self.settle_capitals();
         let mut found = FieldResolver::default();
         let best = self.best.0;
         let place = |value: Value<'a>| {

@@ -6,7 +6,7 @@ use super::{
     draft::Draft,
     elements::{Visitor, attribute, walk},
     field::{Field, FieldName, Index, Rule},
-    labels, names,
+    labels,
 };
 
 /// The elements and their fields.
@@ -49,9 +49,9 @@ pub(super) fn read(text: &str) -> Result<Draft<'_>, String> {
 }
 
 /// The names in one element. A carriage return separates them, except in a value that is wrapped.
-fn people(text: &str) -> impl Iterator<Item = String> {
+fn people(text: &str) -> impl Iterator<Item = &str> {
     let is_wrapped = text.contains('\n');
-    text.split(move |c| c == '\r' && !is_wrapped).flat_map(names::split_decoded)
+    text.split(move |c| c == '\r' && !is_wrapped)
 }
 
 struct EndNote<'a>(Draft<'a>);
@@ -68,8 +68,8 @@ impl<'a> Visitor<'a> for EndNote<'a> {
         match named.field {
             // Some libraries keep all authors or keywords in one element, one per line.
             Field::Author | Field::Editor => {
-                for name in people(&text) {
-                    self.0.author(named.field, name);
+                for line in people(&text) {
+                    self.0.people_in(named.field, line);
                 }
             }
             Field::Keyword => labels::keywords(&mut self.0, named, &text),

@@ -86,9 +86,7 @@ pub(super) fn add_lines<'a>(draft: &mut Draft<'a>, named: FieldName, value: &'a 
                     continue;
                 }
                 // A character reference also ends in a semicolon: "M&uuml;ller".
-                for name in names::split_decoded(&entities::decode(line)) {
-                    draft.author(named.field, name);
-                }
+                draft.people_in(named.field, &entities::decode(line));
             }
         }
         Field::Keyword => match list(value) {

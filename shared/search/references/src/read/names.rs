@@ -4,6 +4,7 @@
 //! deduplication and screening use it.
 
 mod additions;
+mod capitals;
 mod cells;
 mod groups;
 mod lists;
@@ -12,6 +13,7 @@ mod scripts;
 mod shapes;
 
 pub(super) use additions::{is_degree, of_ovid, without_additions, without_homonym};
+pub(super) use capitals::{families_first, in_capitals, is_family_of_two, may_have_capitals};
 pub(super) use cells::{separator, split_cell};
 pub(super) use groups::{is_group, is_organisation};
 pub(super) use lists::{split_decoded, without_others};

@@ -6,7 +6,7 @@ use super::{
     draft::Draft,
     entities,
     field::{Field, FieldName, Index, Rule},
-    labels, names, tidy,
+    labels, tidy,
 };
 use crate::split::{lines, wos::tag};
 
@@ -76,9 +76,7 @@ fn add<'a>(draft: &mut Draft<'a>, name: &'a str, value: &'a str) {
     match named.field {
         Field::Author | Field::ShortAuthor | Field::Editor => {
             for line in lines() {
-                for name in names::split_decoded(&entities::decode(line)) {
-                    draft.author(named.field, name);
-                }
+                draft.people_in(named.field, &entities::decode(line));
             }
         }
         Field::Group => {

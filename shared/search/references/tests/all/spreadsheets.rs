@@ -179,3 +179,34 @@ fn columns_of_more_programs_are_read() {
         assert_eq!(found.pages_normalized.as_deref(), Some("12-19"));
     }
 }
+
+#[test]
+fn family_names_in_capitals_come_first() {
+    for (names, read) in [
+        (&["Hanako SATO"][..], &["SATO, Hanako"][..]),
+        (&["Wei WANG", "Na LI"], &["WANG, Wei", "LI, Na"]),
+        (&["WANG Wei", "LI Na"], &["WANG, Wei", "LI, Na"]),
+        (&["WANG Wei, LI Na, ZHAO Ming"], &["WANG, Wei", "LI, Na", "ZHAO, Ming"]),
+        (&["LI Na, WANG Wei"], &["LI, Na", "WANG, Wei"]),
+        (&["Wei LI; Na WU; Jun MA"], &["LI, Wei", "WU, Na", "MA, Jun"]),
+        (&["Ann ROE"], &["ROE, Ann"]),
+        (&["Smith JA", "Smith JAB"], &["Smith, JA", "Smith, JAB"]),
+        (&["Smith JA", "Na LI"], &["Smith, JA", "Na, LI"]),
+        (&["van der Berg JRM"], &["van der Berg, JRM"]),
+        (&["Smith, JOHN"], &["Smith, JOHN"]),
+        (&["World Health Organization WHO"], &["World Health Organization WHO"]),
+        (&["WANG Wei", "Test Study Group"], &["WANG Wei", "Test Study Group"]),
+    ] {
+        let lines: String = names.iter().map(|name| format!("AU  - {name}\n")).collect();
+        let ris = format!("TY  - JOUR\nTI  - A trial of tests\n{lines}ER  - \n");
+        assert_eq!(references(&ris)[0].authors, read, "{names:?}");
+    }
+    for names in ["Wei LI; Na WU; Jun MA", "Wei LI, Na WU, Jun MA", "LI Wei; WU Na; MAO Jun"] {
+        let found = row("Authors", &format!("\"{names}\""));
+        assert!(
+            found.authors.iter().all(|name| name.starts_with(|c| "LWM".contains(c))),
+            "{:?}",
+            found.authors
+        );
+    }
+}

@@ -29,7 +29,11 @@ pub(super) fn split_names(text: &str) -> Vec<String> {
     }
     names.push(&text[start..]);
     let names = names.into_iter().flat_map(at_semicolons).flat_map(at_signs).map(names::without_others);
-    let (names, are_short) = at_commas(names.collect());
+    let names: Vec<&str> = names.collect();
+    if let Some(names) = families_first(&names) {
+        return names;
+    }
+    let (names, are_short) = at_commas(names);
     if are_short || have_initials_last(&names) {
         let short = |name: &&str| whole_group(name).is_none() && is_short(name);
         let each = |name| if short(&name) { names::one(&plain(name)) } else { person(name) };
@@ -37,6 +41,21 @@ pub(super) fn split_names(text: &str) -> Vec<String> {
     }
     let is_alone = names.len() == 1;
     names.into_iter().flat_map(|name| people(name, is_alone)).collect()
+}
+
+/// Parses `WANG Wei and LI Na` and `WANG Wei, LI Na`: the family names are in capitals.
+fn families_first(names: &[&str]) -> Option<Vec<String>> {
+    // Nearly all lists end this check at their first name.
+    let first = names.first().filter(|first| names::may_have_capitals(first))?;
+    let has_commas = names.len() == 1 && first.contains(',');
+    let people = names.iter().filter(|name| !are_others(name));
+    let people: Vec<&str> = people
+        .flat_map(|name| name.split(|c| has_commas && c == ','))
+        .map(tidy::trim)
+        .filter(|name| !name.is_empty())
+        .collect();
+    let is_plain = |name: &&str| !name.contains(['{', '}', '\\', '=', ',', '&']);
+    people.iter().all(is_plain).then(|| names::families_first(&people)).flatten()
 }
 
 /// Splits names at semicolons, which some programs write instead of `and`.
@@ -157,20 +176,12 @@ fn with_missing_initials(parts: &[&str]) -> Option<Vec<String>> {
 /// Returns `true` for `Roe A` and `Roe JA`: the last word has a single letter, or two or three capitals that are hardly a
 /// family name. Some people write their family name in capitals: `Wei LI`, `Jun WANG`.
 fn ends_in_initials(name: &str) -> bool {
-    /// Family names with two letters, and one without a vowel.
-    #[rustfmt::skip]
-    const FAMILIES: [&str; 66] = [
-        "AI", "AK", "AN", "AO", "AU", "AY", "BA", "BI", "BO", "BU", "CO", "CU", "DI", "DO", "DU", "DY", "EK", "ER", "FU",
-        "GE", "GO", "GU", "HA", "HE", "HO", "HU", "IM", "JI", "JO", "JU", "KE", "KO", "LE", "LI", "LO", "LU", "LY", "MA",
-        "MI", "MO", "MU", "NA", "NG", "NI", "NO", "OH", "OK", "OU", "PU", "QI", "QU", "RU", "SA", "SI", "SO", "SU", "SY",
-        "TA", "TU", "TY", "WU", "XI", "XU", "YE", "YI", "YU",
-    ];
     let words = words_of(name);
     let Some(last) = words.last() else { return false };
     let is_vowel = |c: char| "AEIOUY".contains(c);
     let are_initials = match last.chars().count() {
         1 => true,
-        2 => !FAMILIES.contains(&last.as_str()),
+        2 => !names::is_family_of_two(last),
         3 => last.is_ascii() && !last.contains(is_vowel),
         _ => false,
     };
@@ -467,6 +478,11 @@ mod tests {
             ("Roe, Ann, III", &["Roe, Ann, III"]),
             ("Wei LI and Jun WANG", &["LI, Wei", "WANG, Jun"]),
             ("Roe A and Doe BC and others", &["Roe, A", "Doe, BC"]),
+            ("WANG Wei and LI Na and ZHAO Ming", &["WANG, Wei", "LI, Na", "ZHAO, Ming"]),
+            ("WANG Wei, LI Na, ZHAO Ming", &["WANG, Wei", "LI, Na", "ZHAO, Ming"]),
+            ("WANG Wei and others", &["WANG, Wei"]),
+            ("JA Smith and BC Doe", &["Smith, JA", "Doe, BC"]),
+            ("XU Li and Ann Roe", &["Li, XU", "Roe, Ann"]),
             ("Roe A and Doe BC and {Test Study Group}", &["Roe, A", "Doe, BC", "Test Study Group"]),
             ("Roe A and M{\\\"u}ller BC et al.", &["Roe, A", "Müller, BC"]),
             ("Roe, A.; M&uuml;ller, B.; Poe, C.", &["Roe, A.", "Müller, B.", "Poe, C."]),

@@ -6,7 +6,7 @@ use super::{
     super::{entities, frames, notation, tidy::line},
     additions::without_additions,
     groups::is_organisation,
-    lists::{each, several, without_others},
+    lists::{each, in_capitals_between, several, without_others},
     one::{initials_first, joined, one},
     shapes::{are_initials, is_suffix},
 };
@@ -32,7 +32,8 @@ pub(in crate::read) fn split_cell(cell: &str) -> Vec<String> {
         return items.iter().filter_map(|name| one(name)).collect();
     }
     if let Some(separator) = separator(cell) {
-        return cell.split(separator).flat_map(each).collect();
+        let names = in_capitals_between(cell, &[separator]);
+        return names.unwrap_or_else(|| cell.split(separator).flat_map(each).collect());
     }
     let bare = without_additions(cell);
     let others = without_others(&bare);

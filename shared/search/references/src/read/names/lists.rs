@@ -7,6 +7,7 @@ use memchr::{memchr, memchr_iter};
 use super::{
     super::placeholders::is_no_name,
     additions::without_additions,
+    capitals::{in_capitals, may_have_capitals},
     groups::{is_organisation, people_and_groups},
     one::{initials_first, joined, one},
     scripts::{without_blanks, without_case},
@@ -17,7 +18,21 @@ use crate::work::spend;
 /// Splits a value that should hold one name, but sometimes holds several. It must be decoded, because a character
 /// reference also ends in a semicolon.
 pub(in crate::read) fn split_decoded(value: &str) -> impl Iterator<Item = String> {
-    value.split([';', '|', '؛', '；']).flat_map(each)
+    let names = in_capitals_between(value, SEPARATORS);
+    let others = names.is_none().then(|| value.split(SEPARATORS).flat_map(each));
+    names.into_iter().flatten().chain(others.into_iter().flatten())
+}
+
+/// The separators between names in one value.
+const SEPARATORS: &[char] = &[';', '|', '؛', '；'];
+
+/// Splits a list of names with family names in capitals.
+pub(super) fn in_capitals_between(value: &str, separators: &[char]) -> Option<Vec<String>> {
+    if !may_have_capitals(value) || !value.contains(separators) || !spend(value.len()) {
+        return None;
+    }
+    let names: Vec<&str> = value.split(separators).map(str::trim).filter(|name| !name.is_empty()).collect();
+    (names.len() > 1).then(|| in_capitals(&names)).flatten()
 }
 
 /// The names in a value. Nearly every value is one name, for which no list is allocated.
@@ -53,6 +68,9 @@ pub(super) fn several(value: &str, is_marked: bool) -> Vec<String> {
     let complete = without_ellipsis(value);
     let value = without_others(&complete);
     let is_marked = is_marked || value.len() < whole.len();
+    if let Some(names) = in_capitals_between(value, &[',']) {
+        return names;
+    }
     if !value.is_ascii()
         && let Some(names) = without_blanks(value, is_marked)
     {

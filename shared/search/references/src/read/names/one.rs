@@ -7,6 +7,7 @@ use super::{
         placeholders::is_no_name,
         tidy::{line, tidied},
     },
+    capitals::short_family_last,
     groups::{is_organisation, without_lead},
     shapes::{PARTICLES, are_initials, are_initials_of, is_suffix},
 };
@@ -30,6 +31,11 @@ pub(in crate::read) fn one(name: &str) -> Option<String> {
         Some((rest, last)) if is_suffix(last) && rest.contains(' ') => (rest, Some(last)),
         _ => (name, None),
     };
+    if suffix.is_none()
+        && let Some(name) = short_family_last(whole)
+    {
+        return Some(name);
+    }
     match (before_initials(whole), suffix) {
         // "Team X"
         (Some((family, initials)), _) if are_initials_of(family, initials) && is_organisation(name) => {
