@@ -195,7 +195,7 @@ fn add<'a>(draft: &mut Draft<'a>, named: FieldName, column: &'a str, cell: &'a s
                 Restored::Unclear => draft.extra.push(column, &entities::decode(cell)),
             }
         }
-        Field::Volume | Field::Pmid => {
+        Field::Volume | Field::Pmid | Field::Accession => {
             draft.add_as(named, column, entities::decode(without_fraction(cell)));
         }
         // A link in a DOI column may lead elsewhere, and a link in a URL column may lead to a DOI.

@@ -221,7 +221,16 @@ fn compact(word: &str) -> Option<Date> {
 /// Parses the value of a field for the date of publication, which may also be a year and a month: `202003`. In citations,
 /// six digits are the number of an article.
 pub(super) fn of_publication(value: &str) -> Date {
-    month_of_year(value).unwrap_or_else(|| date(value))
+    month_of_year(value).unwrap_or_else(|| date(before_numbers(value)))
+}
+
+/// Removes the volume, issue and pages behind a year: `2019;12(3):12-19`.
+fn before_numbers(value: &str) -> &str {
+    let is_number = |rest: &str| rest.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '(');
+    match value.split_once(';') {
+        Some((before, rest)) if is_number(rest) && date(before).year.is_some() => before,
+        _ => value,
+    }
 }
 
 /// Only recent years count, because most other numbers of six digits begin differently.

@@ -210,3 +210,43 @@ fn family_names_in_capitals_come_first() {
         );
     }
 }
+
+#[test]
+fn signs_between_names_and_degrees_are_no_names() {
+    for (names, read) in [
+        ("Roe A • Doe B", &["Roe, A", "Doe, B"][..]),
+        ("Roe A，Doe B", &["Roe, A", "Doe, B"]),
+        ("Roe A、Doe B", &["Roe, A", "Doe, B"]),
+        ("Roe, Ann • Doe, Bob", &["Roe, Ann", "Doe, Bob"]),
+        ("SUN Li-na，GAO Feng", &["SUN, Li-na", "GAO, Feng"]),
+        ("Roe，Ann", &["Roe，Ann"]),
+        ("王伟，李娜", &["王伟", "李娜"]),
+        ("Roe, Ann; MD", &["Roe, Ann"]),
+        ("Roe, Ann; PhD; Doe, Bob", &["Roe, Ann", "Doe, Bob"]),
+        ("[Anonymous]", &[]),
+        ("Anonymous", &["Anonymous"]),
+    ] {
+        let ris = format!("TY  - JOUR\nTI  - A trial of tests\nAU  - {names}\nER  - \n");
+        assert_eq!(references(&ris)[0].authors, read, "{names}");
+        assert_eq!(row("Authors", &format!("\"{names}\"")).authors, read, "{names}");
+    }
+}
+
+#[test]
+fn numbers_behind_a_year_are_no_date() {
+    for (value, date) in [
+        ("2019;12(3):12-19", None),
+        ("2019 Mar;12(3):12-19", Some("2019-03")),
+        ("2019;May", Some("2019-05")),
+        ("2019/03/02/", Some("2019-03-02")),
+    ] {
+        let ris = format!("TY  - JOUR\nTI  - A trial of tests\nPY  - {value}\nER  - \n");
+        let found = references(&ris).remove(0);
+        assert_eq!((found.year, found.date.as_deref()), (Some(2019), date), "{value}");
+    }
+}
+
+#[test]
+fn accession_number_has_no_fraction() {
+    assert_eq!(row("Accession Number", "2004567890.0").accession.as_deref(), Some("2004567890"));
+}

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use super::{
     super::{entities, frames, notation, tidy::line},
-    additions::without_additions,
+    additions::{is_degree, without_additions},
     groups::is_organisation,
-    lists::{each, in_capitals_between, several, without_others},
+    lists::{between_signs, each, in_capitals_between, several, without_others},
     one::{initials_first, joined, one},
     shapes::{are_initials, is_suffix},
 };
@@ -31,9 +31,14 @@ pub(in crate::read) fn split_cell(cell: &str) -> Vec<String> {
     if let Some(items) = notation::list(cell) {
         return items.iter().filter_map(|name| one(name)).collect();
     }
+    if let Some(names) = between_signs(cell) {
+        return names;
+    }
     if let Some(separator) = separator(cell) {
         let names = in_capitals_between(cell, &[separator]);
-        return names.unwrap_or_else(|| cell.split(separator).flat_map(each).collect());
+        return names.unwrap_or_else(|| {
+            cell.split(separator).filter(|name| !is_degree(name.trim())).flat_map(each).collect()
+        });
     }
     let bare = without_additions(cell);
     let others = without_others(&bare);

@@ -6,25 +6,44 @@ use memchr::{memchr, memchr_iter};
 
 use super::{
     super::placeholders::is_no_name,
-    additions::without_additions,
+    additions::{is_degree, without_additions},
     capitals::{in_capitals, may_have_capitals},
     groups::{is_organisation, people_and_groups},
     one::{initials_first, joined, one},
     scripts::{without_blanks, without_case},
-    shapes::{PARTICLES, are_initials, begins_with_particle, is_natural, is_short_form, is_suffix, is_word},
+    shapes::{
+        PARTICLES, are_initials, begins_with_particle, is_ideographic, is_natural, is_short_form, is_suffix,
+        is_word,
+    },
 };
 use crate::work::spend;
 
 /// Splits a value that should hold one name, but sometimes holds several. It must be decoded, because a character
 /// reference also ends in a semicolon.
 pub(in crate::read) fn split_decoded(value: &str) -> impl Iterator<Item = String> {
-    let names = in_capitals_between(value, SEPARATORS);
-    let others = names.is_none().then(|| value.split(SEPARATORS).flat_map(each));
+    let names = in_capitals_between(value, SEPARATORS).or_else(|| between_signs(value));
+    let others = names.is_none().then(|| {
+        // Some programs separate the degree from the name before it.
+        let names =
+            value.split(SEPARATORS).filter(|name| name.len() == value.len() || !is_degree(name.trim()));
+        names.flat_map(each)
+    });
     names.into_iter().flatten().chain(others.into_iter().flatten())
 }
 
 /// The separators between names in one value.
 const SEPARATORS: &[char] = &[';', '|', '؛', '；'];
+
+/// Splits a list of Latin names at bullets, or at commas of Chinese and Japanese. Each part contains a whole name.
+pub(super) fn between_signs(value: &str) -> Option<Vec<String>> {
+    let is_sign = |c: char| matches!(c, '•' | '，' | '、');
+    if value.is_ascii() || !value.contains(is_sign) || value.contains(is_ideographic) || !spend(value.len()) {
+        return None;
+    }
+    let names: Vec<&str> = value.split(is_sign).map(str::trim).filter(|name| !name.is_empty()).collect();
+    let are_whole = names.len() > 1 && names.iter().all(|name| name.contains(' '));
+    are_whole.then(|| in_capitals(&names).unwrap_or_else(|| names.into_iter().flat_map(each).collect()))
+}
 
 /// Splits a list of names with family names in capitals.
 pub(super) fn in_capitals_between(value: &str, separators: &[char]) -> Option<Vec<String>> {
