@@ -7,7 +7,7 @@ use simulation::{Config, Mode, Range, assert_invariants, hunt_all};
 use testing::proof;
 
 /// The maximum number of schedules that a planted defect may survive.
-const MUTANT_SEEDS: u64 = 40_000;
+const MUTANT_SEEDS: u64 = 100_000;
 
 #[rstest]
 fn every_invariant_holds(#[values(Mode::Ledger, Mode::Optimistic)] mode: Mode) {

@@ -48,7 +48,8 @@ impl KeepFailures for Mongo {
 
     async fn change(&self, changes: &[Change]) -> Result<Vec<bool>, StoreError> {
         // A step of a retry changes up to a thousand, each of which waits for a majority of the servers.
-        let made = stream::iter(changes).map(|one| change(self, one)).buffered(CONCURRENT_CHANGES);
+        let changes: Vec<_> = changes.iter().map(|one| change(self, one)).collect();
+        let made = stream::iter(changes).buffered(CONCURRENT_CHANGES);
         self.call("changing failures".to_owned(), made.try_collect()).await
     }
 
