@@ -49,8 +49,8 @@ const ENVELOPE: &str = "view";
 /// The field of a removed view that contains its former list.
 const REMOVED_FROM: &str = "removed_from";
 
-/// A view without its body, unless the body cannot be the other fields of the payload: it is no object, or has a field of
-/// the envelope's name.
+/// A view without its body, unless the other fields of the payload cannot be the body: a body may be another value than an
+/// object, or have a field with the envelope's name.
 #[derive(Serialize, Deserialize)]
 struct Envelope {
     partition: PartitionKey,
@@ -99,8 +99,8 @@ impl View {
         self
     }
 
-    /// Serializes the view for an outbox entry: the fields of the body, and the envelope as one more field. The envelope
-    /// contains a body that is no object, or has a field of the envelope's name.
+    /// Serializes the view for an outbox entry: the fields of the body, and the envelope as one more field. A body
+    /// that is another value, or has a field with the envelope's name, is in the envelope.
     pub fn into_payload(self) -> String {
         let Self { partition, revision, ended, list, also_in, created_at, body } = self;
         let (mut fields, body) = match body {

@@ -47,7 +47,7 @@ impl KeepFailures for Mongo {
     }
 
     async fn change(&self, changes: &[Change]) -> Result<Vec<bool>, StoreError> {
-        // A step of a retry changes up to a thousand, each of which waits for a majority of the servers.
+        // A step of a retry changes up to a thousand failures, and each change waits for a majority of the servers.
         let changes: Vec<_> = changes.iter().map(|one| change(self, one)).collect();
         let made = stream::iter(changes).buffered(CONCURRENT_CHANGES);
         self.call("changing failures".to_owned(), made.try_collect()).await

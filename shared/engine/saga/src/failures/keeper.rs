@@ -87,8 +87,8 @@ impl Failures {
         for (dead, source) in &self.drains {
             results.push(self.drain_queue(dead, source, deadline, &mut collected).await);
         }
-        // Counted before the effects are collected, because an invocation that ends meanwhile would measure nothing. Their
-        // failures are counted in the next call.
+        // The count precedes the collection of effects, because an invocation may end during that. Their failures are
+        // counted in the next call.
         results.push(self.count_open().await);
         results.push(self.collect_effects(deadline).await);
         results.push(self.reopen_abandoned().await);

@@ -17,9 +17,10 @@ pub(super) use capitals::{families_first, in_capitals, is_family_of_two, may_hav
 pub(super) use cells::{separator, split_cell};
 pub(super) use groups::{is_group, is_organisation};
 pub(super) use lists::{split_decoded, without_others};
-pub(super) use one::{family_first, joined, one, with_suffix, without_address};
+pub(super) use one::{family_first, one, with_suffix, without_address};
 pub(super) use shapes::{
     are_initials, begins_with_particle, is_ideographic, is_natural, is_short, is_suffix, is_without_alphabet,
+    joined,
 };
 
 #[cfg(test)]

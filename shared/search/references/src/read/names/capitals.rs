@@ -7,8 +7,7 @@
 use super::{
     additions::is_degree,
     groups::is_organisation,
-    one::joined,
-    shapes::{is_suffix, is_word},
+    shapes::{is_suffix, is_word, joined},
 };
 use crate::work::spend;
 

@@ -7,8 +7,8 @@ use super::{
     additions::{is_degree, without_additions},
     groups::is_organisation,
     lists::{between_signs, each, in_capitals_between, several, without_others},
-    one::{initials_first, joined, one},
-    shapes::{are_initials, is_suffix},
+    one::{initials_first, one},
+    shapes::{are_initials, is_suffix, joined},
 };
 use crate::work::spend;
 

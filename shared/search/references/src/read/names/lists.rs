@@ -9,11 +9,11 @@ use super::{
     additions::{is_degree, without_additions},
     capitals::{in_capitals, may_have_capitals},
     groups::{is_organisation, people_and_groups},
-    one::{initials_first, joined, one},
+    one::{initials_first, one},
     scripts::{without_blanks, without_case},
     shapes::{
         PARTICLES, are_initials, begins_with_particle, is_ideographic, is_natural, is_short_form, is_suffix,
-        is_word,
+        is_word, joined,
     },
 };
 use crate::work::spend;

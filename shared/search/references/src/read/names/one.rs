@@ -9,7 +9,7 @@ use super::{
     },
     capitals::short_family_last,
     groups::{is_organisation, without_lead},
-    shapes::{PARTICLES, are_initials, are_initials_of, is_suffix},
+    shapes::{PARTICLES, are_initials, are_initials_of, is_suffix, joined},
 };
 use crate::work::spend;
 
@@ -94,19 +94,6 @@ pub(in crate::read) fn with_suffix(name: String) -> String {
             format!("{front}, {last}")
         }
         _ => name,
-    }
-}
-
-/// Joins the parts to `"Family, Given"`, or returns the only part.
-pub(in crate::read) fn joined(family: &str, given: &str) -> Option<String> {
-    match (family.trim(), given.trim()) {
-        ("", "") => None,
-        (only, "") | ("", only) => Some(only.to_owned()),
-        // `Roe,Ann,Jr.`
-        (family, given) => match given.split_once(',') {
-            Some((given, suffix)) if is_suffix(suffix) => Some([family, ", ", given, ", ", suffix].concat()),
-            _ => Some([family, ", ", given].concat()),
-        },
     }
 }
 

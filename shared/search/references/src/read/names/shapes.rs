@@ -104,3 +104,16 @@ pub(crate) fn is_without_alphabet(word: &str) -> bool {
 pub(in crate::read) fn is_short(words: &[String]) -> bool {
     !words.first().is_some_and(|word| are_initials(word)) && is_short_form(&words.join(" "))
 }
+
+/// Joins the parts to `"Family, Given"`, or returns the only part.
+pub(in crate::read) fn joined(family: &str, given: &str) -> Option<String> {
+    match (family.trim(), given.trim()) {
+        ("", "") => None,
+        (only, "") | ("", only) => Some(only.to_owned()),
+        // `Roe,Ann,Jr.`
+        (family, given) => match given.split_once(',') {
+            Some((given, suffix)) if is_suffix(suffix) => Some([family, ", ", given, ", ", suffix].concat()),
+            _ => Some([family, ", ", given].concat()),
+        },
+    }
+}
