@@ -70,7 +70,7 @@ fn corrected_record_is_listed_with_its_import() {
     let half = program.file("half.ris", ONE_BAD);
     program.run(&["import", text(&half)]);
     let better = program.file("better.ris", &[GOOD, b"TY  - JOUR\nTI  - Third\nER  - \n"].concat());
-    let refused = program.run(&["export", "half.ris", "--out", "-"]);
+    let refused = program.run(&["export", "half.ris", "--format", "ris", "--out", "-"]);
     assert!(refused.code == Some(2) && refused.stderr.contains("standard output"), "{}", refused.stderr);
     let corrected =
         program.run(&["repair", "half.ris", "--correct", "half.ris", text(&better), "--records", "2"]);
@@ -78,7 +78,8 @@ fn corrected_record_is_listed_with_its_import() {
     let titles: Vec<Value> = program.run(&["studies", "half.ris", "--json"]).lines();
     assert_eq!(titles.len(), 3, "{titles:?}");
     let out = program.folder().join("all.ris");
-    let exported = program.run(&["export", "half.ris", "--out", text(&out), "--json"]).json();
+    let exported =
+        program.run(&["export", "half.ris", "--format", "ris", "--out", text(&out), "--json"]).json();
     assert_eq!(exported[0]["studies"], 3, "{exported}");
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use crate::fields::{BETWEEN_WORDS, Fields, hash};
-use crate::text::{east_asian_length, start};
+use crate::text::{east_asian_length, is_stop_word, start};
 
 /// Titles with fewer words or letters are not significant on their own.
 pub(crate) const LONG_WORDS: usize = 4;
@@ -115,7 +115,10 @@ fn title_keys(words: &[&str], letters: &str, author: &str, year: &str, key: &mut
 
 /// The words of a title that are part of its keys.
 fn keyed(title: &[String]) -> Vec<&str> {
-    title.iter().map(String::as_str).filter(|word| !is_unkeyed(word)).collect()
+    let words = || title.iter().map(String::as_str).filter(|word| !is_unkeyed(word));
+    // Stop words are labels, which another database may write in small letters, unless the title has no other words.
+    let significant: Vec<&str> = words().filter(|word| !is_stop_word(word)).collect();
+    if significant.is_empty() { words().collect() } else { significant }
 }
 
 fn has_length(words: usize, letters: &str, min_words: usize, min_letters: usize) -> bool {

@@ -180,9 +180,14 @@ pub(crate) fn is_stop_word(word: &str) -> bool {
 /// Returns the leading words without stop words, up to `max` letters in total, so that the comparison is bounded for
 /// any file.
 pub(crate) fn significant_words(folded: &str, max: usize) -> Vec<String> {
+    words_with_labels(folded, &[], max)
+}
+
+/// Returns the words of [`significant_words`], and the stop words at the positions `labels`.
+pub(crate) fn words_with_labels(folded: &str, labels: &[usize], max: usize) -> Vec<String> {
     let mut letters = 0;
-    let telling = words(folded).filter(|word| !is_stop_word(word));
-    let bounded = telling.take_while(|word| {
+    let telling = words(folded).enumerate().filter(|(at, word)| !is_stop_word(word) || labels.contains(at));
+    let bounded = telling.map(|(_, word)| word).take_while(|word| {
         letters += word.chars().count();
         letters <= max
     });

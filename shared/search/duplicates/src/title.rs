@@ -4,7 +4,8 @@
 use references::work::spend;
 
 use crate::text::{
-    end, fold, is_east_asian, is_foreign, significant_words, start, without_zeros, words, words_and_rest,
+    end, fold, is_east_asian, is_foreign, is_stop_word, start, without_zeros, words, words_and_rest,
+    words_with_labels,
 };
 
 /// The maximum number of letters of a title that are compared.
@@ -130,10 +131,12 @@ pub(crate) struct Title {
 
 impl Title {
     pub(crate) fn read(title: &str) -> Self {
-        let bare = fold(&without_notes(title));
+        let bare = without_notes(title);
         // A title that consists of a note is a title.
-        let folded = if words(&bare).next().is_none() { fold(title) } else { bare };
-        let folded = without_status(&folded);
+        let bare = if words(&bare).next().is_none() { title.to_owned() } else { bare };
+        let whole = fold(&bare);
+        let folded = without_status(&whole);
+        let labels = if folded.len() == whole.len() { labels(&bare, folded) } else { Vec::new() };
         let first: Vec<&str> = words(folded).take(5).collect();
         let is_reply =
             |words: &[&str]| REPLIES.iter().chain(&EDITORIAL_REPLIES).any(|reply| words.starts_with(reply));
@@ -146,14 +149,41 @@ impl Title {
                 || (is_label && is_notice(&label)),
             is_reply: is_reply(&first) || (is_label && is_reply(&last)),
             is_foreign: is_foreign(start(folded, MAX_LETTERS)),
-            words: title_words(folded),
+            words: title_words(folded, &labels),
         }
     }
 }
 
+/// The positions of words in capitals that are labels, although they look like stop words: `hepatitis A`, `patients with
+/// AS`. The list is empty for a title in which other stop words have capitals too, or whose words folding changes.
+fn labels(title: &str, folded: &str) -> Vec<usize> {
+    /// The maximum number of labels.
+    const MAX_LABELS: usize = 8;
+    if title.len() > MAX_LETTERS {
+        return Vec::new();
+    }
+    let is_capital = |word: &str| word.bytes().all(|byte| byte.is_ascii_uppercase());
+    // A word at the beginning of a sentence or subtitle has a capital letter in any case.
+    let is_inside = |word: &str, rest: &str| {
+        let before = title[..title.len() - rest.len() - word.len()].strip_suffix(' ');
+        before.is_some_and(|before| before.ends_with(char::is_alphanumeric))
+    };
+    let found = words_and_rest(title).enumerate().filter(|(_, (word, rest))| {
+        is_capital(word) && is_stop_word(&word.to_ascii_lowercase()) && is_inside(word, rest)
+    });
+    let found: Vec<usize> = found.map(|(at, _)| at).take(MAX_LABELS).collect();
+    let has_small = || {
+        let others = || words(title).skip(1).filter(|word| word.starts_with(char::is_alphabetic));
+        let small = || others().filter(|word| word.starts_with(char::is_lowercase));
+        small().any(is_stop_word) || 2 * small().count() > others().count()
+    };
+    let is_aligned = || words(title).count() == words(folded).count();
+    if found.is_empty() || !has_small() || !is_aligned() { Vec::new() } else { found }
+}
+
 /// The words of a title without stop words, unless it has no others.
-fn title_words(folded: &str) -> Vec<String> {
-    let significant = significant_words(folded, MAX_LETTERS);
+fn title_words(folded: &str, labels: &[usize]) -> Vec<String> {
+    let significant = words_with_labels(folded, labels, MAX_LETTERS);
     if significant.is_empty() {
         return words(start(folded, MAX_LETTERS)).map(str::to_owned).collect();
     }
@@ -422,6 +452,27 @@ pub(crate) fn value(word: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn labels_in_capitals_are_no_stop_words() {
+        for (title, words) in [
+            ("Hepatitis A in Egyptian children", "hepatitis a egyptian children"),
+            ("Prevalence of Hepatitis A in Children", "prevalence hepatitis a children"),
+            ("Work disability of patients with AS", "work disability patients as"),
+            ("Étude sur la vitamine A chez les enfants", "etude sur vitamine a chez enfants"),
+            // Articles.
+            ("A trial of zinc", "trial zinc"),
+            ("Zinc in adults: A randomised trial", "zinc adults randomised trial"),
+            ("Zinc in adults. A trial - A report", "zinc adults trial report"),
+            ("Building A Better Test", "building better test"),
+            ("Effects Of A Diet On Rats", "effects diet rats"),
+            ("HEPATITIS A IN CHILDREN", "hepatitis children"),
+            // Folding changes the words.
+            ("Vitamin A and H<sub>2</sub>O in rats", "vitamin h2o rats"),
+        ] {
+            assert_eq!(Title::read(title).words.join(" "), words, "{title}");
+        }
+    }
 
     #[test]
     fn database_notes_are_removed_other_brackets_kept() {

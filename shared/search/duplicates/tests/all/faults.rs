@@ -40,6 +40,18 @@ fn assert_tiers(pairs: &[(Pair<'_>, Tier)]) {
     }
 }
 
+/// A database that writes titles in capitals does not show which of their words are labels.
+#[test]
+fn title_in_capitals_matches_its_label() {
+    let [one, other] = [
+        "Prevalence and risk factors of hepatitis A among haemodialysis patients",
+        "PREVALENCE AND RISK FACTORS OF HEPATITIS A AMONG HAEMODIALYSIS PATIENTS",
+    ];
+    let pages = format!("{ZINC};v=1;p=12-19");
+    let pair = (pages.as_str(), &*format!("t={one}"), &*format!("t={other}"));
+    assert_tiers(&[(pair, Certain)]);
+}
+
 #[test]
 fn distinguishing_word_separates_companion_works() {
     let titles = |one: &str, other: &str| (format!("{ZINC};t={one}"), format!("t={other}"));
@@ -55,6 +67,14 @@ fn distinguishing_word_separates_companion_works() {
         titles(
             "Prevalence and risk factors of HBV infection among haemodialysis patients",
             "Prevalence and risk factors of HCV infection among haemodialysis patients",
+        ),
+        titles(
+            "Prevalence and risk factors of hepatitis A among haemodialysis patients",
+            "Prevalence and risk factors of hepatitis B among haemodialysis patients",
+        ),
+        titles(
+            "Work disability of patients with AS in outpatient clinics of the national health service",
+            "Work disability of patients with RA in outpatient clinics of the national health service",
         ),
         titles(
             "Prevalence and risk factors of hepatitis B among haemodialysis patients",
