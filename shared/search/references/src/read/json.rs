@@ -344,7 +344,7 @@ const EXPORTED_NUMBERS: [(&[&str], &str); 5] = [
     (&["embase_id"], "Embase Accession ID"),
     (&["wos_id"], "UT"),
     (&["accession"], "AN"),
-    (&["trial_ids", "*"], "TrialID"),
+    (&["trial_ids", "*"], "ctNumber"),
 ];
 
 /// Reads a line that this product has exported. Lists of names and keywords were divided when they were first read.

@@ -159,10 +159,6 @@ pub(super) fn is_no_name(name: &str) -> bool {
     if name.bytes().all(|byte| byte.is_ascii_digit()) || is_error(name) {
         return true;
     }
-    // Databases write the word in brackets. Without them, it may be the name of a group.
-    if name.trim().eq_ignore_ascii_case("[anonymous]") {
-        return true;
-    }
     if !may_be_placeholder(name, FIRST) {
         return false;
     }
@@ -226,7 +222,6 @@ mod tests {
             (Field::Author, "s.n."),
             (Field::Author, "nan"),
             (Field::Author, "nan, nan"),
-            (Field::Author, "[Anonymous]"),
             (Field::Author, "undefined undefined"),
             (Field::Author, "17"),
             (Field::Author, "&NA"),
@@ -254,7 +249,7 @@ mod tests {
             (Field::Author, "Na, Ann"),
             (Field::Author, "Sine, Ann"),
             (Field::Abstract, "Kein Abstand"),
-            (Field::Author, "Anonymous"),
+            (Field::Author, "[Anonymous]"),
             (Field::Author, "Unknown, Ann"),
             (Field::Abstract, "Abstract not required"),
             (Field::Volume, "10"),

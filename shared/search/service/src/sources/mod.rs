@@ -14,6 +14,7 @@ mod vocabulary;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use futures::future::try_join_all;
 use imports::manifest::MAX_NAME_CHARS;
 use imports::{FileId, FileRef, Job, Outcome, SearchId, Study, readable};
 use jiff::civil::Date;
@@ -227,13 +228,13 @@ impl SearchService {
                 let shows = match first.filter(|_| found.needs_others) {
                     None => found.source,
                     Some(first) => {
-                        let mut others: Vec<Study> = Vec::new();
-                        for place in 0..PLACES {
-                            let last = others.last().map_or(first.record, number);
-                            let after = last.max(counts.records * place / PLACES);
-                            others.extend(readable(after, SAMPLE, number, read).await?.items);
-                        }
-                        found.confirmed(&counts.format, others.iter().map(|study| &study.reference))
+                        let places =
+                            (0..PLACES).map(|place| first.record.max(counts.records * place / PLACES));
+                        let pages = places.map(|after| readable(after, SAMPLE, number, read));
+                        let pages = try_join_all(pages).await?.into_iter().flat_map(|page| page.items);
+                        // The places of a small file overlap.
+                        let others: BTreeMap<u64, Study> = pages.map(|study| (study.record, study)).collect();
+                        found.confirmed(&counts.format, others.values().map(|study| &study.reference))
                     }
                 };
                 let searched_on =

@@ -205,12 +205,7 @@ fn json_lines_restore_every_study() {
         Reference { authors: names, date: some("2018-05-17"), year: Some(2018), ..Reference::default() },
         Reference { title: "K".into(), keywords: vec!["a; b".into(), "c".into()], ..Reference::default() },
     ];
-    // Readers sort the numbers of trials.
-    let sorted = |mut study: Reference| {
-        study.trial_ids.sort_unstable();
-        study
-    };
-    for study in sparse.into_iter().chain([sorted(full())]) {
+    for study in sparse.into_iter().chain([full()]) {
         let (found, _) = read(&written(Format::Jsonl, &[study.clone(), full()]));
         let database = study.extra.clone().into_iter().chain([("DB".to_owned(), vec!["Embase".to_owned()])]);
         assert_eq!(found[0], Reference { extra: database.collect(), ..study });
