@@ -53,7 +53,7 @@ pub(crate) async fn run(args: &args::Export) -> anyhow::Result<bool> {
     let workspace = Workspace::open_read_only(workspace::settings(&args.output.location)?).await?;
     let service = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
     let mut files = Vec::new();
-    let searches = searches(&workspace, &service, args).await?;
+    let searches = searches(&workspace, args).await?;
     if searches.is_empty() {
         bail!(
             "nothing was written: {}",
@@ -102,14 +102,10 @@ impl args::Export {
 }
 
 /// Returns the requested search and its repairs, or all searches of a project ordered by their ids.
-async fn searches(
-    workspace: &Workspace,
-    service: &SearchService,
-    args: &args::Export,
-) -> anyhow::Result<Vec<SearchId>> {
+async fn searches(workspace: &Workspace, args: &args::Export) -> anyhow::Result<Vec<SearchId>> {
     let project = workspace.project(&args.project).await?;
     if let Some(text) = &args.search {
-        let jobs = find::with_repairs(service, find::search(workspace, project, text).await?).await?;
+        let jobs = find::with_repairs(workspace, find::search(workspace, project, text).await?).await?;
         return Ok(jobs.into_iter().map(|job| job.search_id).collect());
     }
     let jobs = workspace.jobs()?;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use imports::{FileId, Job, JobFile, Jobs, ProjectId, SearchId};
 use messages::escape::escape_for_terminal;
 use outbox::Page;
-use service::{Scope, SearchService};
+use service::SearchRepairs;
 use uuid::Uuid;
 
 use crate::workspace::Workspace;
@@ -56,12 +56,10 @@ fn without_repairs(found: Vec<Job>) -> Vec<Job> {
 }
 
 /// Returns a search, followed by its repairs in the order of their age. They contain its corrected records.
-pub(crate) async fn with_repairs(service: &SearchService, job: Job) -> anyhow::Result<Vec<Job>> {
-    match service.scope(job.project_id, Some(job.search_id), None).await? {
-        Some(Scope::Import { jobs, .. }) => Ok(jobs),
-        // The search was deleted since it was found.
-        Some(Scope::Review(_)) | None => Ok(vec![job]),
-    }
+pub(crate) async fn with_repairs(workspace: &Workspace, job: Job) -> anyhow::Result<Vec<Job>> {
+    let records = &workspace.ports().engine.stores()?.records;
+    let known = SearchRepairs::of(&workspace.jobs()?, records.as_ref(), &job).await?;
+    Ok(known.with_repairs(job))
 }
 
 /// Returns the message for a project without searches. The user may have mistyped its name.

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use imports::{Duplicate, FileId, FileRef, Job, Outcome, SearchId, Study, Tier, readable};
 use local::output;
 use serde_json::{Value, json};
-use service::SearchService;
 
 use crate::damaged::DamagedStudies;
 use crate::humanize::sentence;
@@ -26,8 +25,7 @@ pub(crate) async fn run(args: &args::Inspect) -> anyhow::Result<bool> {
         damaged: DamagedStudies::default(),
         as_json: args.output.json,
     };
-    let service = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
-    for job in find::with_repairs(&service, job).await? {
+    for job in find::with_repairs(&workspace, job).await? {
         list.names.add(&job);
         // Studies of a file that is still being read may yet be deleted, so only completed files are listed.
         for file in job.files.iter().filter(|file| matches!(file.outcome, Some(Outcome::Completed(_)))) {

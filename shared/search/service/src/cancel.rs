@@ -8,7 +8,7 @@ use outbox::session::CommitError;
 use serde_json::{Map, Value};
 
 use crate::tries::MAX_TRIES;
-use crate::{Error, ProjectAccess, SearchService, repair, sources};
+use crate::{Error, ProjectAccess, SearchRepairs, SearchService, repair, sources};
 
 /// The outcome of a request to cancel a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +87,8 @@ impl SearchService {
     async fn try_to_delete(&self, job: &Job) -> Result<Deletion, Error> {
         let (search_id, original) = (job.search_id, job.repairs.unwrap_or(job.search_id));
         let mut session = self.entry.session(search_id);
-        let known = self.known(original, session.read(repair::key(original)).await?).await?;
+        let known =
+            SearchRepairs::recorded(&self.jobs, original, session.read(repair::key(original)).await?).await?;
         if let Some(by) = known.repairs.needs(search_id, |file| known.fate(file)) {
             return Ok(Deletion::Needed(by));
         }

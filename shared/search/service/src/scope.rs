@@ -119,25 +119,18 @@ impl SearchService {
         let caller = ProjectAccess::to(project);
         let Some(job) = self.find(&caller, search).await? else { return Ok(None) };
         let known = self.repairs(&job).await?;
-        let mut repairs: Vec<Job> = if known.original == search {
-            known.jobs.values().filter(|repair| repair.project_id == project).cloned().collect()
-        } else {
-            Vec::new()
-        };
-        repairs.sort_by_key(|repair| (repair.created_at, repair.search_id));
-        let files = match file {
-            None => None,
-            Some(file) if !job.files.iter().any(|known| known.file_id == file) => return Ok(None),
-            Some(file_id) => {
-                let asked = FileRef { search_id: search, file_id };
-                let all = repairs.iter().flat_map(|repair| {
-                    repair.files.iter().map(|file| FileRef::new(repair.search_id, file.file_id))
-                });
-                let repairing = all.filter(|file| known.repairs.origins(*file).contains(&asked));
-                Some(std::iter::once(file_id).chain(repairing.map(|file| file.file_id)).collect())
-            }
-        };
-        let jobs = std::iter::once(job).chain(repairs).collect();
+        if file.is_some_and(|file| !job.files.iter().any(|known| known.file_id == file)) {
+            return Ok(None);
+        }
+        let jobs = known.with_repairs(job);
+        let files = file.map(|file_id| {
+            let asked = FileRef { search_id: search, file_id };
+            let all = jobs.iter().skip(1).flat_map(|repair| {
+                repair.files.iter().map(|file| FileRef::new(repair.search_id, file.file_id))
+            });
+            let repairing = all.filter(|file| known.repairs.origins(*file).contains(&asked));
+            std::iter::once(file_id).chain(repairing.map(|file| file.file_id)).collect()
+        });
         Ok(Some(Scope::Import { jobs, files }))
     }
 

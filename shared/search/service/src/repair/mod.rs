@@ -12,12 +12,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use imports::messages::{ObjectRef, SearchUploadSaved, SearchUploadStarted};
 use imports::{
-    FileId, FileRef, Job, JobFile, Manifest, ManifestFile, ObjectFacts, ObjectKey, Outcome, SearchEvent,
-    SearchId, UploadMetadata, ids,
+    FileId, FileRef, Job, JobFile, Jobs, Manifest, ManifestFile, ObjectFacts, ObjectKey, Outcome,
+    SearchEvent, SearchId, UploadMetadata, ids,
 };
 use messages::StoreError;
 use outbox::session::CommitError;
-use outbox::{Record, View};
+use outbox::{ReadRecords, Record, View};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -182,6 +182,47 @@ pub struct SearchRepairs {
 }
 
 impl SearchRepairs {
+    /// Returns the repairs of a search and of the search that it repairs.
+    ///
+    /// # Errors
+    /// Returns an error if a store is unavailable or the record is invalid.
+    pub async fn of(jobs: &Jobs, records: &dyn ReadRecords, job: &Job) -> Result<Self, StoreError> {
+        let original = job.repairs.unwrap_or(job.search_id);
+        if job.repairs.is_none() && !job.state.has_ended() {
+            // Only searches that have ended can be repaired. Event streams load many unfinished ones, so skip the
+            // read.
+            return Self::recorded(jobs, original, None).await;
+        }
+        Self::recorded(jobs, original, records.record(&key(original)).await?).await
+    }
+
+    /// Returns the repairs in the record of an original search.
+    pub(super) async fn recorded(
+        jobs: &Jobs,
+        original: SearchId,
+        record: Option<Record>,
+    ) -> Result<Self, StoreError> {
+        let repairs: Repairs =
+            content::or_default(record, || format!("reading the repairs of search {original}"))?;
+        let mut found = BTreeMap::new();
+        for search in repairs.searches() {
+            found.extend(jobs.job(search).await?.map(|job| (search, job)));
+        }
+        Ok(Self { original, repairs, jobs: found })
+    }
+
+    /// Returns a search, followed by the searches of its project that repair it, in the order of their age.
+    pub fn with_repairs(&self, job: Job) -> Vec<Job> {
+        let of_job = self
+            .jobs
+            .values()
+            .filter(|repair| self.original == job.search_id && repair.project_id == job.project_id);
+        let mut repairs: Vec<Job> = of_job.cloned().collect();
+        repairs.sort_by_key(|repair| (repair.created_at, repair.search_id));
+        repairs.insert(0, job);
+        repairs
+    }
+
     /// Returns the state of a repairing file.
     pub fn fate(&self, file: FileRef) -> Fate {
         fate(&self.jobs, file)
@@ -285,7 +326,7 @@ impl SearchService {
             return Ok(Repair::Refused(Refusal::KeyUnknown));
         }
         let original = job.repairs.unwrap_or(job.search_id);
-        let known = self.known(original, session.read(key(original)).await?).await?;
+        let known = SearchRepairs::recorded(&self.jobs, original, session.read(key(original)).await?).await?;
         let parts = match self.parts(job, request, &known).await? {
             Ok(parts) => parts,
             Err(refusal) => return Ok(Repair::Refused(refusal)),
@@ -373,28 +414,7 @@ impl SearchService {
     /// # Errors
     /// Returns an error if a store is unavailable or the record is invalid.
     pub async fn repairs(&self, job: &Job) -> Result<SearchRepairs, StoreError> {
-        let original = job.repairs.unwrap_or(job.search_id);
-        if job.repairs.is_none() && !job.state.has_ended() {
-            // Only searches that have ended can be repaired. Event streams load many unfinished ones, so skip the
-            // read.
-            return self.known(original, None).await;
-        }
-        let record = self.entry.sessions.records.record(&key(original)).await?;
-        self.known(original, record).await
-    }
-
-    pub(super) async fn known(
-        &self,
-        original: SearchId,
-        record: Option<Record>,
-    ) -> Result<SearchRepairs, StoreError> {
-        let repairs: Repairs =
-            content::or_default(record, || format!("reading the repairs of search {original}"))?;
-        let mut jobs = BTreeMap::new();
-        for search in repairs.searches() {
-            jobs.extend(self.jobs.job(search).await?.map(|job| (search, job)));
-        }
-        Ok(SearchRepairs { original, repairs, jobs })
+        SearchRepairs::of(&self.jobs, self.entry.sessions.records.as_ref(), job).await
     }
 
     /// Resolves a request to the files of the repairing search.
