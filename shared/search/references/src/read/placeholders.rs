@@ -61,7 +61,10 @@ pub(super) fn is_error(value: &str) -> bool {
 /// Removes the side of a range that is a placeholder: `12-NA`. Programs join the first and last page of works without
 /// them. Returns `None` if no side is left.
 pub(super) fn without_unknown_side(pages: &str) -> Option<&str> {
-    let is_known = |side: &&str| !side.is_empty() && !is_unknown(side) && !is_error(side);
+    // Most sides are numbers.
+    let has_digit = |side: &str| side.bytes().any(|byte| byte.is_ascii_digit());
+    let is_known =
+        |side: &&str| !side.is_empty() && !is_error(side) && (has_digit(side) || !is_unknown(side));
     match pages.split_once(['-', '–']) {
         Some((first, last)) => {
             let (first, last) = (first.trim(), last.trim_start_matches('-').trim());

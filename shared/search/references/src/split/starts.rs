@@ -527,16 +527,16 @@ fn is_in_last_line(first: u8, second: u8) -> bool {
 /// Finds the first line of a file of tagged lines, of one format or of any.
 fn joined_line(line: &[u8], after: &[u8], wanted: Option<Format>) -> Option<(usize, Format)> {
     let from = line.len().saturating_sub(MAX_JOINED);
-    let is_wanted = |format: Format| match wanted {
-        None => true,
+    let beginnings: &[&[Beginning]] = match wanted {
+        None => &[RIS_LINES, NBIB_LINES, REFER_LINES, WEB_OF_SCIENCE_LINES, OTHER_LINES],
+        Some(Format::Ris) => &[RIS_LINES],
         // The second line of RIS is like a line of nbib.
-        Some(Format::Nbib) => matches!(format, Format::Ris | Format::Nbib),
-        Some(wanted) => {
-            format == wanted && matches!(wanted, Format::Ris | Format::Refer | Format::WebOfScience)
-        }
+        Some(Format::Nbib) => &[RIS_LINES, NBIB_LINES],
+        Some(Format::Refer) => &[REFER_LINES],
+        Some(Format::WebOfScience) => &[WEB_OF_SCIENCE_LINES],
+        Some(_) => &[],
     };
-    let mut needles = NEEDLES.iter().filter(|(_, format, _)| is_wanted(*format));
-    needles.find_map(|(needle, format, begins)| {
+    beginnings.iter().copied().flatten().find_map(|(needle, format, begins)| {
         let at = from + rfind(&line[from..], needle)?;
         let format = match *format {
             Format::Cochrane if !is_cochrane(after) => Format::Ris,
@@ -682,21 +682,28 @@ fn joined_table(line: &[u8], after: &[u8], current: Format) -> Option<(usize, Fo
 /// Checks whether a file begins at a needle.
 type Check = fn(&[u8]) -> bool;
 
-/// The beginnings of files of tagged lines, and the further text that the line has to contain.
-const NEEDLES: [(&[u8], Format, Check); 18] = [
-    (b"TY", Format::Ris, |line| ris::is_type_line(line) || ris::is_loose_type_line(line)),
+/// The beginning of a file of tagged lines, its format, and a check of the line that begins with it.
+type Beginning = (&'static [u8], Format, Check);
+
+const RIS_LINES: &[Beginning] =
+    &[(b"TY", Format::Ris, |line| ris::is_type_line(line) || ris::is_loose_type_line(line))];
+const NBIB_LINES: &[Beginning] = &[
     (b"PMID- ", Format::Nbib, is_nbib),
     (b"OWN - ", Format::Nbib, is_nbib),
     (b"PMC - ", Format::Nbib, is_nbib),
     (b"VN  - ", Format::Nbib, is_nbib),
-    ("SrcDatabase-来源库".as_bytes(), Format::CnkiText, cnki::is_type_line),
-    (b"{Reference Type}: ", Format::NoteExpress, noteexpress::is_type_line),
-    (b"%0 ", Format::Refer, is_refer),
-    (b"RT ", Format::RefWorks, refworks::is_type_line),
+];
+const REFER_LINES: &[Beginning] = &[(b"%0 ", Format::Refer, is_refer)];
+const WEB_OF_SCIENCE_LINES: &[Beginning] = &[
     (b"FN ", Format::WebOfScience, |line| {
         line[3..].starts_with(b"Clarivate") || line[3..].starts_with(b"Thomson")
     }),
     (b"PT ", Format::WebOfScience, wos::is_type_line),
+];
+const OTHER_LINES: &[Beginning] = &[
+    ("SrcDatabase-来源库".as_bytes(), Format::CnkiText, cnki::is_type_line),
+    (b"{Reference Type}: ", Format::NoteExpress, noteexpress::is_type_line),
+    (b"RT ", Format::RefWorks, refworks::is_type_line),
     (b"Record #1 of ", Format::Cochrane, numbered::is_cochrane),
     (b"Document 1 of ", Format::ProQuest, numbered::is_proquest),
     (b"<1>", Format::Ovid, numbered::is_ovid),
