@@ -15,6 +15,19 @@ after(async () => {
 });
 
 const drop = (page, names) => page.locator('input[type=file]').setInputFiles(names.map((name) => join(SAMPLES, name)));
+/** Waits until the page has created its database of chosen files. Opening it earlier would create an empty one. */
+const databaseCreated = (page) => page.waitForFunction(() => indexedDB.databases().then((all) => all.some(({ name }) => name === 'search-import')));
+/** Waits until the page has stored the chosen files of a review, which a reload would lose before. */
+const filesStored = async (page, project) => {
+  await databaseCreated(page);
+  await page.waitForFunction((project) => new Promise((done) => {
+    const opening = indexedDB.open('search-import', 1);
+    opening.onsuccess = () => {
+      const counting = opening.result.transaction('uploads').objectStore('uploads').count(project);
+      counting.onsuccess = () => (opening.result.close(), done(counting.result > 0));
+    };
+  }), project);
+};
 
 test('an import accounts for every record of its files', async () => {
   const page = await open(server, '#/new');
@@ -198,15 +211,18 @@ test('an interrupted upload resumes with the same key after a reload', async () 
 });
 
 test('two tabs of a review keep their own files', async () => {
-  const hash = `#/new?review=${crypto.randomUUID()}`;
+  const project = crypto.randomUUID();
+  const hash = `#/new?review=${project}`;
   const context = await (await browser()).newContext({ locale: 'en-GB' });
   const [first, second] = [await openIn(context, server, hash), await openIn(context, server, hash)];
   const note = second.getByText('These files are not stored in this browser.');
   const file = (page, name) => page.locator('.files li', { hasText: name });
   // The second tab has looked for stored files before the first one stores any.
   await heading(second, 'New import');
+  await databaseCreated(second);
   await second.evaluate(() => new Promise((done) => { indexedDB.open('search-import', 1).onsuccess = ({ target }) => done(target.result.close()); }));
   await drop(first, ['psycinfo.ris']);
+  await filesStored(first, project);
   await first.reload();
   await file(first, 'psycinfo.ris').waitFor();
   await drop(second, ['utf-16.ris']);
@@ -236,6 +252,7 @@ test('an upload is continued in another tab, with each file under its name', asy
     let uploads = 0;
     await first.route('**/uploads', (route) => { uploads += 1; return uploads === 1 ? route.continue() : route.abort('connectionreset'); });
     await drop(first, names);
+    await filesStored(first, project);
     const second = await openIn(context, server, `#/new?review=${project}`);
     await second.locator('.files li').nth(2).waitFor();
     await first.getByRole('button', { name: 'Import' }).click();
