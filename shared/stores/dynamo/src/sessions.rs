@@ -61,6 +61,19 @@ impl Dynamo {
         stored.map_or(Ok(SessionStatus::Nothing), |item| readable(status(&item), doing))
     }
 
+    /// Returns the outcome of an earlier commit of a session, or of its abandonment; `None` if it has no record.
+    async fn earlier_outcome(
+        &self,
+        session: SessionId,
+        doing: &str,
+    ) -> Result<Option<CommitOutcome>, StoreError> {
+        Ok(match self.status(session, doing).await? {
+            SessionStatus::Committed => Some(CommitOutcome::Stored),
+            SessionStatus::Tombstone => Some(CommitOutcome::TooLate),
+            SessionStatus::Nothing => None,
+        })
+    }
+
     /// Returns the step that creates the record of a session. A session that changes nothing has none.
     fn record_step(
         &self,
@@ -87,11 +100,8 @@ impl Dynamo {
         let doing = format!("committing session {}", session.id);
         let Some(mut before) = records::steps(&session.reads, &session.writes, &doing)? else {
             // An earlier commit of the session may have changed the record between two reads.
-            return Ok(match self.status(session.id, &doing).await? {
-                SessionStatus::Committed => CommitOutcome::Stored,
-                SessionStatus::Tombstone => CommitOutcome::TooLate,
-                SessionStatus::Nothing => CommitOutcome::Changed,
-            });
+            let earlier = self.earlier_outcome(session.id, &doing).await?;
+            return Ok(earlier.unwrap_or(CommitOutcome::Changed));
         };
         let of_records = before.len();
         before.extend(work.iter().map(|write| Step::Own(Box::new(write.clone()))));
@@ -111,10 +121,8 @@ impl Dynamo {
             }
             let Outcome::Refused(refused) = self.transact(&steps, &doing).await? else { break };
             // This condition is checked first, because a repeated commit may have changed the records that it has read.
-            match self.status(session.id, &doing).await? {
-                SessionStatus::Committed => return Ok(CommitOutcome::Stored),
-                SessionStatus::Tombstone => return Ok(CommitOutcome::TooLate),
-                SessionStatus::Nothing => {}
+            if let Some(earlier) = self.earlier_outcome(session.id, &doing).await? {
+                return Ok(earlier);
             }
             match refused.first() {
                 Some(step) if *step < of_records => return Ok(CommitOutcome::Changed),
