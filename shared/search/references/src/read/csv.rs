@@ -8,7 +8,7 @@ use super::{
     entities,
     field::{FIELDS, Field, FieldName},
     frames, identifiers, json, names, notation,
-    pages::{self, Restored},
+    pages::{self, Restoration},
     sources, tidy,
 };
 use crate::{
@@ -190,9 +190,9 @@ fn add<'a>(draft: &mut Draft<'a>, named: FieldName, column: &'a str, cell: &'a s
         Field::Keyword => list(&entities::decode(cell), |keyword| draft.keyword(named.rank, keyword)),
         Field::Issue | Field::Pages | Field::FirstPage | Field::LastPage => {
             match restored(named.field, cell) {
-                Restored::Same => draft.add_as(named, column, entities::decode(without_fraction(cell))),
-                Restored::Range(range) => draft.add_as(named, column, Cow::Owned(range)),
-                Restored::Unclear => draft.extra.push(column, &entities::decode(cell)),
+                Restoration::Same => draft.add_as(named, column, entities::decode(without_fraction(cell))),
+                Restoration::Range(range) => draft.add_as(named, column, Cow::Owned(range)),
+                Restoration::Unclear => draft.extra.push(column, &entities::decode(cell)),
             }
         }
         Field::Volume | Field::Pmid | Field::Accession => {
@@ -211,12 +211,12 @@ fn add<'a>(draft: &mut Draft<'a>, named: FieldName, column: &'a str, cell: &'a s
 }
 
 /// Restores numbers that a spreadsheet turned into a date. A single page is not a range.
-fn restored(field: Field, cell: &str) -> Restored {
+fn restored(field: Field, cell: &str) -> Restoration {
     match field {
         Field::Issue => pages::restored_issue(cell),
         Field::Pages => pages::restored(cell),
         _ => match pages::restored(cell) {
-            Restored::Range(_) => Restored::Unclear,
+            Restoration::Range(_) => Restoration::Unclear,
             other => other,
         },
     }

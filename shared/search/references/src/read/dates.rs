@@ -123,6 +123,10 @@ pub(super) fn of_spreadsheet(value: &str, with_blanks: bool) -> Option<Spreadshe
     if let Some(day) = iso_day(value) {
         return Some(SpreadsheetDate::Whole(day));
     }
+    // Most values are numbers.
+    if !value.contains(char::is_alphabetic) {
+        return None;
+    }
     let separates = |c: char| matches!(c, '-' | '/' | '.' | ' ');
     let (first, second) = value.split_once(separates)?;
     if !with_blanks && !value.contains(['-', '/', '.']) {

@@ -328,7 +328,7 @@ fn continues(doi: &str, rest: &str) -> bool {
 }
 
 /// Returns `true` for `10.`, a registrant of four to nine digits (possibly subdivided), a slash and a suffix.
-fn is_doi(text: &str) -> bool {
+pub(super) fn is_doi(text: &str) -> bool {
     let Some(rest) = text.strip_prefix("10.") else { return false };
     let front = &rest[..rest.floor_char_boundary(MAX_REGISTRANT)];
     spend(front.len());

@@ -20,7 +20,7 @@ pub(super) fn joined(first: Option<&str>, last: Option<&str>) -> Option<String> 
 
 /// Numbers that a spreadsheet may have turned into a date.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Restored {
+pub(super) enum Restoration {
     /// The text is not such a date.
     Same,
     /// The numbers that the spreadsheet turned into a date.
@@ -31,9 +31,9 @@ pub(super) enum Restored {
 
 /// Restores pages that a spreadsheet turned into a date: `Dec-19` was `12-19`, and `07-Mar` was `3-7`, as a range
 /// ascends.
-pub(super) fn restored(pages: &str) -> Restored {
+pub(super) fn restored(pages: &str) -> Restoration {
     match dates::of_spreadsheet(pages, true) {
-        None => Restored::Same,
+        None => Restoration::Same,
         Some(SpreadsheetDate::DayAndMonth(day, month)) => ascending(day, month),
         Some(SpreadsheetDate::MonthAndYear(month, year)) => after(month, year),
         Some(SpreadsheetDate::Whole(date)) => of_day(date),
@@ -41,48 +41,52 @@ pub(super) fn restored(pages: &str) -> Restored {
 }
 
 /// Restores a double issue that a spreadsheet turned into a date: `05-Jun` was `5-6`. Other dates may be names of issues.
-pub(super) fn restored_issue(issue: &str) -> Restored {
+pub(super) fn restored_issue(issue: &str) -> Restoration {
     let (day, month) = match dates::of_spreadsheet(issue, false) {
-        None => return Restored::Same,
+        None => return Restoration::Same,
         Some(SpreadsheetDate::DayAndMonth(day, month)) => (day, month),
-        Some(SpreadsheetDate::MonthAndYear(..)) if issue.contains(['-', '/']) => return Restored::Unclear,
+        Some(SpreadsheetDate::MonthAndYear(..)) if issue.contains(['-', '/']) => return Restoration::Unclear,
         // `Oct. 5`
-        Some(SpreadsheetDate::MonthAndYear(..)) => return Restored::Same,
+        Some(SpreadsheetDate::MonthAndYear(..)) => return Restoration::Same,
         Some(SpreadsheetDate::Whole(date)) => (date.day.unwrap_or(0), date.month.unwrap_or(0)),
     };
-    if day.abs_diff(month) == 1 { ascending(day, month) } else { Restored::Unclear }
+    if day.abs_diff(month) == 1 { ascending(day, month) } else { Restoration::Unclear }
 }
 
-fn ascending(one: u8, other: u8) -> Restored {
+fn ascending(one: u8, other: u8) -> Restoration {
     range(one.min(other), one.max(other))
 }
 
-fn range(first: u8, last: u8) -> Restored {
-    if 0 < first && first < last { Restored::Range(format!("{first}-{last}")) } else { Restored::Unclear }
+fn range(first: u8, last: u8) -> Restoration {
+    if 0 < first && first < last {
+        Restoration::Range(format!("{first}-{last}"))
+    } else {
+        Restoration::Unclear
+    }
 }
 
 /// A spreadsheet takes a number for a year only if it cannot be a month.
-fn after(month: u8, year: u8) -> Restored {
-    if year > 12 { range(month, year) } else { Restored::Unclear }
+fn after(month: u8, year: u8) -> Restoration {
+    if year > 12 { range(month, year) } else { Restoration::Unclear }
 }
 
 /// The first day of a month stands for a month and a year, or for two numbers.
-fn of_day(date: dates::Date) -> Restored {
+fn of_day(date: dates::Date) -> Restoration {
     /// Spreadsheets complete a day and a month with the current year, and two digits with a year of this century below
     /// 30.
     const FIRST_CURRENT: i32 = 1990;
     const YEARS: std::ops::RangeInclusive<i32> = 1930..=2029;
     let (Some(year), Some(month), Some(day)) = (date.year, date.month, date.day) else {
-        return Restored::Unclear;
+        return Restoration::Unclear;
     };
-    let of_two = if year < FIRST_CURRENT { Restored::Unclear } else { ascending(day, month) };
+    let of_two = if year < FIRST_CURRENT { Restoration::Unclear } else { ascending(day, month) };
     let of_month = match u8::try_from(year % 100) {
         Ok(year_of_two_digits) if day == 1 && YEARS.contains(&year) => after(month, year_of_two_digits),
-        _ => Restored::Unclear,
+        _ => Restoration::Unclear,
     };
     match (of_two, of_month) {
-        (found @ Restored::Range(_), Restored::Unclear) | (Restored::Unclear, found) => found,
-        _ => Restored::Unclear,
+        (found @ Restoration::Range(_), Restoration::Unclear) | (Restoration::Unclear, found) => found,
+        _ => Restoration::Unclear,
     }
 }
 
@@ -179,7 +183,7 @@ mod tests {
 
     #[test]
     fn dates_of_spreadsheets_become_ranges() {
-        let range = |text: &str| Restored::Range(text.to_owned());
+        let range = |text: &str| Restoration::Range(text.to_owned());
         for (pages, read) in [
             ("Dec-19", range("12-19")),
             ("Jan-45", range("1-45")),
@@ -194,16 +198,16 @@ mod tests {
             ("1945-01-01", range("1-45")),
             ("2020-03-07 00:00:00", range("3-7")),
             // `12-19`, or `1-12`.
-            ("2019-12-01", Restored::Unclear),
-            ("12. Dez", Restored::Unclear),
-            ("Dec-05", Restored::Unclear),
-            ("Jan-00", Restored::Unclear),
-            ("12-19", Restored::Same),
-            ("e12-19", Restored::Same),
-            ("Dec 2019", Restored::Same),
-            ("Jan-Feb", Restored::Same),
-            ("2019-13-01", Restored::Same),
-            ("2019-12", Restored::Same),
+            ("2019-12-01", Restoration::Unclear),
+            ("12. Dez", Restoration::Unclear),
+            ("Dec-05", Restoration::Unclear),
+            ("Jan-00", Restoration::Unclear),
+            ("12-19", Restoration::Same),
+            ("e12-19", Restoration::Same),
+            ("Dec 2019", Restoration::Same),
+            ("Jan-Feb", Restoration::Same),
+            ("2019-13-01", Restoration::Same),
+            ("2019-12", Restoration::Same),
         ] {
             assert_eq!(restored(pages), read, "{pages}");
         }
@@ -211,14 +215,14 @@ mod tests {
             ("05-Jun", range("5-6")),
             ("01-Feb", range("1-2")),
             ("2020-06-05", range("5-6")),
-            ("07-Mar", Restored::Unclear),
-            ("Dec-19", Restored::Unclear),
-            ("Dec 19", Restored::Same),
-            ("Oct. 5", Restored::Same),
-            ("Jan-Feb", Restored::Same),
-            ("March 2019", Restored::Same),
-            ("Dec", Restored::Same),
-            ("5-6", Restored::Same),
+            ("07-Mar", Restoration::Unclear),
+            ("Dec-19", Restoration::Unclear),
+            ("Dec 19", Restoration::Same),
+            ("Oct. 5", Restoration::Same),
+            ("Jan-Feb", Restoration::Same),
+            ("March 2019", Restoration::Same),
+            ("Dec", Restoration::Same),
+            ("5-6", Restoration::Same),
         ] {
             assert_eq!(restored_issue(issue), read, "{issue}");
         }

@@ -55,7 +55,9 @@ impl<'a> FieldResolver<'a> {
             Field::Pmid => return identify(&mut reference.pmid, identifiers::pmid(&value.text), value),
             Field::Abstract => return self.paragraph(value, wins),
             // A column of preprints holds the DOI of the article under a name for dates.
-            Field::Date if is_link(&value.text) || is_doi(&value.text) => return Some(value),
+            Field::Date if is_link(&value.text) || identifiers::is_doi(value.text.trim_start()) => {
+                return Some(value);
+            }
             // Web of Science writes the month under a tag for dates.
             Field::Date if is_month(&value) => return self.month_day(value),
             Field::Date => {
@@ -208,16 +210,6 @@ impl<'a> FieldResolver<'a> {
 fn is_link(text: &str) -> bool {
     let text = text.trim();
     (text.starts_with("http://") || text.starts_with("https://")) && !text.contains(char::is_whitespace)
-}
-
-/// Returns `true` for a text that begins with a DOI. Its prefix has at least four digits, so it is not a date.
-fn is_doi(text: &str) -> bool {
-    let text = text.trim_start();
-    let digits = |prefix: &str| prefix.bytes().take_while(u8::is_ascii_digit).count();
-    text.strip_prefix("10.").is_some_and(|rest| {
-        let length = digits(rest);
-        length >= 4 && rest[length..].starts_with('/')
-    })
 }
 
 /// Returns `true` for a month without a year, under a tag that is not the preferred one for dates.
