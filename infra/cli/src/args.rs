@@ -114,14 +114,6 @@ pub(crate) struct Source {
     searched_on: Option<Date>,
 }
 
-/// Parses the path of an output file. A failed command leaves no incomplete file, which standard output cannot offer.
-fn output_path(text: &str) -> Result<PathBuf, String> {
-    match text {
-        "-" => Err("the output is a file with a name; standard output is not supported".to_owned()),
-        path => Ok(PathBuf::from(path)),
-    }
-}
-
 impl Source {
     /// Returns the source, or `None` if no part of it is given.
     pub(crate) fn read(&self) -> Option<sources::Source> {
@@ -129,6 +121,14 @@ impl Source {
         let (database, platform, searched_on) = (database.clone(), platform.clone(), *searched_on);
         let source = sources::Source { database, platform, searched_on };
         (source != sources::Source::default()).then_some(source)
+    }
+}
+
+/// Parses the path of an output file. A failed command leaves no incomplete file, which standard output cannot offer.
+fn output_path(text: &str) -> Result<PathBuf, String> {
+    match text {
+        "-" => Err("the output is a file with a name; standard output is not supported".to_owned()),
+        path => Ok(PathBuf::from(path)),
     }
 }
 

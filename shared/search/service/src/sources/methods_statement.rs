@@ -64,16 +64,6 @@ pub struct DrawnText {
 }
 
 impl Source {
-    /// Returns the source with the parts of another one that it lacks.
-    #[must_use]
-    pub fn or(self, other: &Self) -> Self {
-        Self {
-            database: self.database.or_else(|| other.database.clone()),
-            platform: self.platform.or_else(|| other.platform.clone()),
-            searched_on: self.searched_on.or(other.searched_on),
-        }
-    }
-
     /// Returns the display name.
     pub fn name(&self) -> String {
         let name = match (&self.database, &self.platform) {
@@ -112,13 +102,12 @@ impl Flow {
     /// on several platforms or dates counts once.
     fn phrase(&self, method: Method, name: &str) -> Option<String> {
         let sources: Vec<String> = self.of(method).map(Line::counted).collect();
-        let named = self
-            .of(method)
-            .filter_map(|line| line.source.database.as_ref().or(line.source.platform.as_ref()));
-        let named = named.collect::<BTreeSet<&String>>().len() as u64;
-        let unnamed =
-            self.of(method).any(|line| line.source.database.is_none() && line.source.platform.is_none());
-        let counted = match (named, unnamed) {
+        let names =
+            self.of(method).map(|line| line.source.database.as_ref().or(line.source.platform.as_ref()));
+        let mut names: BTreeSet<Option<&String>> = names.collect();
+        let has_unknown = names.remove(&None);
+        let named = names.len() as u64;
+        let counted = match (named, has_unknown) {
             (0, _) => format!("an unknown {name}"),
             (named, false) => several(named, name),
             (named, true) => format!("{} and an unknown one", several(named, name)),

@@ -109,6 +109,16 @@ pub enum SourceFault {
 }
 
 impl Source {
+    /// Returns the source with the parts of another one that it lacks.
+    #[must_use]
+    pub fn or(self, other: &Self) -> Self {
+        Self {
+            database: self.database.or_else(|| other.database.clone()),
+            platform: self.platform.or_else(|| other.platform.clone()),
+            searched_on: self.searched_on.or(other.searched_on),
+        }
+    }
+
     /// Returns the first problem of the source, if any.
     pub fn fault(&self) -> Option<SourceFault> {
         let is_name = |text: &String| {
