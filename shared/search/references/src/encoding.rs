@@ -221,13 +221,18 @@ pub(crate) fn decode<'a>(bytes: &'a [u8], legacy: Decoder) -> Result<(Cow<'a, st
 
 /// Decodes a text that a program encoded in UTF-8 twice, because it took the bytes for Windows-1252: `MÃ¼ller`.
 pub(crate) fn encoded_twice(text: &str) -> Option<String> {
-    // The first bytes of letters of European alphabets and of punctuation, as characters of Windows-1252.
-    let is_first = |c: char| matches!(c, 'Â'..='Æ' | 'Ð' | 'Ñ' | 'â');
-    if text.is_ascii() || !text.contains(is_first) || !spend(text.len()) {
+    if !has_first_byte(text.as_bytes()) || !spend(text.len()) {
         return None;
     }
     let (bytes, _, has_errors) = encoding_rs::WINDOWS_1252.encode(text);
     if has_errors { None } else { String::from_utf8(bytes.into_owned()).ok() }
+}
+
+/// Returns `true` for a text with a first byte of a letter of European alphabets or of punctuation as a character of
+/// Windows-1252: `Â` to `Æ`, `Ð`, `Ñ` or `â`. All of them begin with the same byte.
+fn has_first_byte(text: &[u8]) -> bool {
+    memchr::memchr_iter(0xc3, text)
+        .any(|at| matches!(text.get(at + 1), Some(0x82..=0x86 | 0x90 | 0x91 | 0xa2)))
 }
 
 /// Returns `true` for UTF-8 in which one or two characters were cut, by a program that merged or shortened files. Text in

@@ -67,7 +67,10 @@ pub(super) fn pmid_in_url(url: &str) -> Option<String> {
         let ends = rest[digits..].bytes().next().is_none_or(|byte| !byte.is_ascii_alphanumeric());
         if ends { pmid(&rest[..digits]) } else { None }
     };
-    if let Some(link) = PUBMED_LINKS.iter().find_map(|link| url.find(link).map(|at| &url[at + link.len()..]))
+    let may_be_pubmed = url.contains("pubmed") || url.contains("/med/");
+    if may_be_pubmed
+        && let Some(link) =
+            PUBMED_LINKS.iter().find_map(|link| url.find(link).map(|at| &url[at + link.len()..]))
     {
         return number(link.strip_prefix("?term=").unwrap_or(link));
     }
@@ -221,8 +224,10 @@ fn without_page(doi: &str) -> &str {
         ".full.pdf",
     ];
     let mut doi = doi;
-    for parameters in PARAMETERS {
-        doi = doi.split(parameters).next().unwrap_or(doi);
+    if doi.contains(['?', '#', ';', ':', ']']) {
+        for parameters in PARAMETERS {
+            doi = doi.split(parameters).next().unwrap_or(doi);
+        }
     }
     while let Some(rest) =
         PAGES.iter().filter_map(|page| doi.strip_suffix(page)).min_by_key(|rest| rest.len())
