@@ -72,7 +72,7 @@ reasons! {
     TitleNearbyPage: "the same title, first author, journal and volume, and pages that are nearly the same",
     PageJournal: "the same pages, volume, journal and year",
     Doi: "the same DOI",
-    PmidAlone: "the same PMID; titles and authors differ",
+    PmidAlone: "the same PMID; other details differ",
     TitlePageElsewhere: "the same title and first page; the DOIs and the journals or volumes differ",
     Title: "the same title",
     AbstractElsewhere: "the same abstract and first author; they appeared in different places",

@@ -81,7 +81,20 @@ fn veto(a: &Fields, b: &Fields, alike: &Comparison) -> Option<Reason> {
 }
 
 fn by_pmid(alike: &Comparison) -> (Tier, Reason) {
-    if is_confirmed(alike) { (Certain, Reason::Pmid) } else { (Possible, Reason::PmidAlone) }
+    if is_confirmed(alike) && !is_elsewhere(alike) {
+        (Certain, Reason::Pmid)
+    } else {
+        (Possible, Reason::PmidAlone)
+    }
+}
+
+/// Returns `true` if only the author confirms an equal identifier, and title, journal and position contradict it: one
+/// record has the identifier of another article by its author.
+fn is_elsewhere(alike: &Comparison) -> bool {
+    let Comparison { titles, translated, journal, volume, page, doi, .. } = *alike;
+    let is_other_title = titles != TitleMatch::Missing && titles.similarity() < 0.5 && !translated;
+    let is_other_place = page.differs() || volume.differs() || !alike.has_compatible_years();
+    is_other_title && journal.differs() && is_other_place && !doi.agrees()
 }
 
 /// Returns `true` if title or author confirm an equal identifier. Exports also contain the identifiers of other

@@ -37,6 +37,13 @@ fn assert_plain(both: &str, second: &str, expected: Option<(Tier, Reason)>) {
 #[case::itself("", "", Certain, Reason::Pmid)]
 #[case::pmid_and_title("d=", "a=;y=1999;p=1;v=1", Certain, Reason::Pmid)]
 #[case::pmid_and_author("d=", "t=Something else altogether about vitamins", Certain, Reason::Pmid)]
+#[case::pmid_title_elsewhere("d=", "j=Ophthalmology Letters;v=7;p=1-9", Certain, Reason::Pmid)]
+#[case::pmid_author_elsewhere(
+    "d=",
+    "t=Something else altogether about vitamins;j=Ophthalmology Letters;y=2011;v=7;p=1-9",
+    Possible,
+    Reason::PmidAlone
+)]
 #[case::pmid_alone(
     "d=",
     "t=Something else altogether about vitamins;a=Smith, J",
