@@ -136,6 +136,9 @@ fn format(text: &str) -> Result<(Format, Certainty), Error> {
         }
         return Ok((format, certainty));
     }
+    if text::is_pubmed_below_head(text) {
+        return Ok((Format::PubMedText, Certainty::Likely));
+    }
     match table::find(text) {
         Some(TableDetection::WithHeader(delimiter, columns)) => {
             // One known column may be a coincidence; three make a table.
@@ -263,6 +266,10 @@ mod tests {
             ("<PubmedArticleSet><PubmedArticle>", Format::PubMedXml),
             ("FN Clarivate\nVR 1.0\nPT J\nTI a\nER\n", Format::WebOfScience),
             ("<1>\nTitle\n  a\n", Format::Ovid),
+            ("Database: Ovid MEDLINE(R)\n1     a.mp. (12)\n\n<1>\nTitle\n  a\n", Format::Ovid),
+            ("TY  - JOUR\nTI  - a\nN1  - The class\n<1>\nis small\nER  - \n", Format::Ris),
+            ("a report\n\n1. J A. 2020;1:2.\n\nT\n\nDoe J.\n\nPMID: 1\n", Format::PubMedText),
+            ("1. \nTY  - JOUR\nTI  - a\nN1  - PMID: 1\nER  - \n", Format::Ris),
             ("Record #1 of 1\nID: CN-1\nTI: a\n", Format::Cochrane),
             ("Record #1 of 1\nProvider: John Wiley\nTY  - JOUR\n", Format::Ris),
             ("_____\nReport\n\nDocument 1 of 2\n\na\n", Format::ProQuest),

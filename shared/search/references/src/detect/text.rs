@@ -7,23 +7,29 @@ use crate::{
 
 /// The maximum number of lines that are inspected.
 const MAX_LINES: usize = 40;
+/// The maximum number of lines within which numbered records begin.
+const MAX_HEAD: usize = 200;
 /// The minimum number of tagged lines in an EndNote file whose records do not begin with their type.
 const MIN_TAGS: usize = 2;
 
-/// Detects formats with numbered records by the first record's line and the line after it.
+/// Detects formats with numbered records by the first record's line and the line after it. A search strategy may precede
+/// them.
 pub(super) fn detect_numbered(start: &str) -> Option<Format> {
-    let all: Vec<&str> = lines::all(start).filter(|line| !line.trim().is_empty()).take(MAX_LINES).collect();
+    let all: Vec<&str> = lines::all(start).filter(|line| !line.trim().is_empty()).take(MAX_HEAD).collect();
     let first = all.first()?.as_bytes();
-    if numbered::is_ovid(first) {
-        return Some(nbib::ovid_format(all.get(1).map(|line| line.as_bytes()).unwrap_or_default()));
+    let is_tagged = |line: &&str| ris::tag(line.as_bytes()).is_some();
+    let head = all.iter().position(is_tagged).unwrap_or(all.len());
+    let next = |is_first: fn(&[u8]) -> bool| {
+        let at = all[..head].iter().position(|line| is_first(line.as_bytes()))?;
+        Some(all.get(at + 1).copied().unwrap_or_default())
+    };
+    if let Some(next) = next(numbered::is_ovid) {
+        return Some(nbib::ovid_format(next.as_bytes()));
     }
-    if numbered::is_pubmed(first) && start.contains("PMID:") {
+    // Numbers also precede the records of other formats.
+    if numbered::is_pubmed(first) && start.contains("PMID:") && head != 1 {
         return Some(Format::PubMedText);
     }
-    let next = |is_first: fn(&[u8]) -> bool| {
-        let at = all.iter().position(|line| is_first(line.as_bytes()))?;
-        Some(all[at + 1..].first().copied().unwrap_or_default())
-    };
     // Cochrane also exports RIS below the same line.
     let tagged = |line: &str| line.split_once(": ").is_some_and(|(tag, _)| matches!(tag, "ID" | "AU" | "TI"));
     if next(numbered::is_cochrane).is_some_and(tagged) {
@@ -32,6 +38,15 @@ pub(super) fn detect_numbered(start: &str) -> Option<Format> {
     let has_id = || memchr::memmem::find(start.as_bytes(), numbered::PROQUEST_ID).is_some();
     let is_proquest = next(numbered::is_proquest).is_some() || (numbered::is_rule(first) && has_id());
     is_proquest.then_some(Format::ProQuest)
+}
+
+/// Returns `true` for PubMed's text below other lines, such as the title of a report.
+pub(super) fn is_pubmed_below_head(text: &str) -> bool {
+    let is_blank = |line: &&str| line.trim().is_empty();
+    lines::all(text)
+        .filter(|line| !is_blank(line))
+        .take(MAX_HEAD)
+        .any(|line| numbered::is_pubmed_text(line.as_bytes(), text.as_bytes()))
 }
 
 /// Names that only the JSON of a database or a program has.

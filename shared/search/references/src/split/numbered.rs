@@ -55,6 +55,23 @@ pub(crate) fn is_pubmed(line: &[u8]) -> bool {
     after_number(front(line)).is_some_and(|rest| rest.starts_with(b": ") || rest.starts_with(b". "))
 }
 
+/// Returns `true` for the first record of PubMed's text: `1. J Asthma. 2020 Jan;1(2):3.`
+pub(crate) fn is_pubmed_text(line: &[u8], after: &[u8]) -> bool {
+    let is_first =
+        line.strip_prefix(b"1").is_some_and(|rest| rest.starts_with(b". ") || rest.starts_with(b": "));
+    let year = |word: &[u8]| {
+        let word = word.strip_suffix(b".").or_else(|| word.strip_suffix(b";")).unwrap_or(word);
+        word.len() >= 4
+            && matches!(word[..2], [b'1', b'9'] | [b'2', b'0'])
+            && word[..4].iter().all(u8::is_ascii_digit)
+    };
+    is_first
+        && is_pubmed(line)
+        && line.split(|byte| *byte == b' ').any(year)
+        && (memchr::memmem::find(line, b"PMID: ").is_some()
+            || memchr::memmem::find(after, b"PMID: ").is_some())
+}
+
 fn splitter(
     kind: fn(&[u8]) -> LineRole,
     begins_next: fn(&OpenRecord, LineRole) -> bool,

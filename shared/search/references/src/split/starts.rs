@@ -214,7 +214,7 @@ fn tagged(line: &[u8], after: &[u8]) -> Option<Format> {
         Some(if is_cochrane(after) { Format::Cochrane } else { Format::Ris })
     } else if numbered::is_proquest(line) {
         Some(Format::ProQuest)
-    } else if is_pubmed_text(line, after) {
+    } else if numbered::is_pubmed_text(line, after) {
         Some(Format::PubMedText)
     } else if is_eu_ctr(line, after) {
         Some(Format::EuCtrText)
@@ -321,22 +321,6 @@ fn has_key(line: &[u8]) -> bool {
 fn is_cochrane(after: &[u8]) -> bool {
     let next = after.trim_ascii_start();
     [b"ID: ".as_slice(), b"AU: ", b"TI: ", b"SO: "].iter().any(|tag| next.starts_with(tag))
-}
-
-/// Returns `true` for the first record of PubMed's text: `1. J Asthma. 2020 Jan;1(2):3.`
-fn is_pubmed_text(line: &[u8], after: &[u8]) -> bool {
-    let is_first =
-        line.strip_prefix(b"1").is_some_and(|rest| rest.starts_with(b". ") || rest.starts_with(b": "));
-    let year = |word: &[u8]| {
-        let word = word.strip_suffix(b".").or_else(|| word.strip_suffix(b";")).unwrap_or(word);
-        word.len() >= 4
-            && matches!(word[..2], [b'1', b'9'] | [b'2', b'0'])
-            && word[..4].iter().all(u8::is_ascii_digit)
-    };
-    is_first
-        && numbered::is_pubmed(line)
-        && line.split(|byte| *byte == b' ').any(year)
-        && (memmem::find(line, b"PMID: ").is_some() || memmem::find(after, b"PMID: ").is_some())
 }
 
 /// Returns `true` for the first line of a record of the EU Clinical Trials Register, which the sponsor follows. The
@@ -592,7 +576,7 @@ fn joined_citation(line: &[u8], after: &[u8], current: Format) -> Option<usize> 
         // A blank line follows the citation.
         let is_cited = needle == b"1. " && after.first().is_some_and(|byte| matches!(byte, b'\n' | b'\r'));
         let is_joined = if before.is_ascii_digit() { is_cited } else { !before.is_ascii_whitespace() };
-        (is_joined && is_pubmed_text(&line[at..], after)).then_some(at)
+        (is_joined && numbered::is_pubmed_text(&line[at..], after)).then_some(at)
     })
 }
 

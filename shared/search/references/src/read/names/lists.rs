@@ -193,7 +193,7 @@ pub(in crate::read) fn without_others(value: &str) -> &str {
         " e col.", " y otros", " u.a.", " u. a.", " i wsp.", " a kol.", " m.fl.", " m. fl.", " ve ark.", " и др.", " и др",
         " [и др.]", " и соавт.", " та ін.", " 等", ",等", "，等", "、等", " ほか",
     ];
-    /// The last bytes of the texts above. Characters without a case end in other bytes than ASCII.
+    // The last bytes of the texts above. Characters without a case end in other bytes than ASCII.
     let may_end = |last: &u8| matches!(last, b'.' | b'l' | b'L' | b's' | b'S' | b']') || !last.is_ascii();
     let value = value.trim_end();
     if !value.as_bytes().last().is_some_and(may_end) {
