@@ -16,7 +16,7 @@ pub(super) use registrations::is_registration;
 use registrations::{apart, dutch_registration, european, european_registration, is_eudract, registration};
 
 use super::{
-    identifiers::{doi, front, labelled_pmid, pmid, running_number},
+    identifiers::{cites, doi, front, labelled_pmid, pmid, running_number},
     resolve,
 };
 use crate::{Reference, work::spend};
@@ -31,6 +31,9 @@ const COLLECTIONS: [&str; 18] = [
     "WOS", "BCI", "BIOSIS", "BIOABS", "ZOOREC", "CCC", "KJD", "SCIELO", "CABI", "FSTA", "INSPEC", "DRCI",
     "DIIDW", "RSCI", "PQDT", "PPRN", "CSCD", "ARCI",
 ];
+
+/// The states of records of MEDLINE on Ovid.
+const STATES: [&str; 5] = ["MEDLINE", "OLDMEDLINE", "In-Process", "In-Data-Review", "PubMed-not-MEDLINE"];
 
 /// Tags of RIS and EndNote under which databases also write a DOI.
 const DOI_TAGS: [&str; 20] = [
@@ -125,6 +128,7 @@ impl Accessions {
             }
             // MEDLINE on Ovid, without the field for the database.
             "nlmjournalcode" => self.is_pubmed = true,
+            "status" if STATES.contains(&value) => self.is_pubmed = true,
             "pmc" | "pmcid" | "pmcidentifier" if is_digits(number) => {
                 keep(&mut self.pmcid, pmcid(&format!("PMC{number}")));
             }
@@ -234,13 +238,18 @@ impl Accessions {
         self.trials_in_link(url);
     }
 
-    /// Inspects a keyword. Some databases list the numbers of trials among them.
+    /// Inspects a keyword. Some databases list the numbers of trials among them, and some programs other numbers.
     pub(super) fn keyword(&mut self, keyword: &str) {
         const MIN_DIGITS: usize = 6;
         if keyword.bytes().filter(u8::is_ascii_digit).count() >= MIN_DIGITS
             && keyword.len() <= MAX_VALUE
             && spend(keyword.len())
         {
+            for part in keyword.split([',', ';']).map(str::trim) {
+                let label = part.get(..4).filter(|label| label.eq_ignore_ascii_case("pmid"));
+                keep(&mut self.pmid, label.and_then(|_| labelled_pmid(part)));
+                keep(&mut self.pmcid, pmcid(part));
+            }
             self.trials_in(keyword);
         }
     }
@@ -298,6 +307,9 @@ impl Accessions {
         keep(&mut self.pmcid, labelled("PMCID:").and_then(pmcid));
         for word in note.split([' ', ';', ',', '(', ')']) {
             self.web_of_science(word);
+        }
+        if !cites(note) {
+            keep(&mut self.pmcid, note.split([' ', ';', ',']).find_map(pmcid));
         }
         if let Some(found) =
             ["Embase ID:", "Embase accession number:"].iter().find_map(|label| labelled(label))

@@ -16,7 +16,7 @@ use super::{
     resolve::FieldResolver,
     tidy,
 };
-use crate::Reference;
+use crate::{Reference, work::spend};
 
 /// The usual number of values in a record; the list grows if there are more.
 const USUAL_VALUES: usize = 20;
@@ -200,15 +200,28 @@ fn complete_identifiers(reference: &mut Reference, mut found: Accessions) {
 
 /// Reads identifiers in notes, such as `PMID: 42` if the record has none.
 fn complete_from_notes(reference: &mut Reference, found: &mut Accessions) {
-    let notes = || NOTES.iter().filter_map(|tag| reference.extra.get(*tag)).flatten();
+    let extra = &reference.extra;
+    let notes = || NOTES.iter().filter_map(|tag| extra.get(*tag)).filter(|notes| !are_cited(notes)).flatten();
     if reference.pmid.is_none() || reference.doi.is_none() {
         let pmid = notes().find_map(|note| identifiers::labelled_pmid(note));
         let doi = notes().find_map(|note| identifiers::labelled_doi(note));
         reference.pmid = reference.pmid.take().or(pmid);
         reference.doi = reference.doi.take().or(doi);
     }
-    let notes = NOTES.iter().filter_map(|tag| reference.extra.get(*tag)).flatten();
-    notes.for_each(|note| found.note(note));
+    notes().for_each(|note| found.note(note));
+}
+
+/// Returns `true` for the works that a work cites: several notes with a year in brackets.
+fn are_cited(notes: &[String]) -> bool {
+    /// The number of bytes within which the authors of a cited work end.
+    const MAX_AUTHORS: usize = 512;
+    let is_year = |inner: &str| {
+        let year = inner.split(')').next().unwrap_or_default();
+        year.len() == 4 && year.starts_with(['1', '2']) && year.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let has_year =
+        |note: &&String| note[..note.floor_char_boundary(MAX_AUTHORS)].split('(').skip(1).any(is_year);
+    notes.len() > 1 && spend(MAX_AUTHORS * notes.len()) && notes.iter().filter(has_year).count() > 1
 }
 
 /// Returns `true` if a value repeats the content of its field.

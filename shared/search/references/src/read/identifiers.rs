@@ -124,9 +124,11 @@ pub(super) fn labelled_pmid(note: &str) -> Option<String> {
 }
 
 /// Returns `true` if a note before an identifier refers to another work: `Comment in: BMJ`, `Republished from`.
-fn cites(before: &str) -> bool {
-    const CITES: [&str; 9] =
-        ["omment", "rratum", "ee also", "pdate", "etract", "eply", "epublish", "elated", "upplement to"];
+pub(super) fn cites(before: &str) -> bool {
+    #[rustfmt::skip]
+    const CITES: [&str; 10] = [
+        "omment", "rratum", "ee also", "pdate", "etract", "eply", "epublish", "elated", "upplement to", "eferences",
+    ];
     CITES.iter().any(|word| before.contains(word))
 }
 
