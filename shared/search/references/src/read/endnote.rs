@@ -44,6 +44,27 @@ pub(super) const RULES: &[Rule] = &[
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 
+/// The work types by their numbers in EndNote, which some programs write without the name.
+const KINDS: [(&str, &str); 13] = [
+    ("5", "Book Section"),
+    ("6", "Book"),
+    ("10", "Conference Proceedings"),
+    ("12", "Web Page"),
+    ("13", "Generic"),
+    ("17", "Journal Article"),
+    ("23", "Newspaper Article"),
+    ("25", "Patent"),
+    ("27", "Report"),
+    ("28", "Edited Book"),
+    ("32", "Thesis"),
+    ("47", "Conference Paper"),
+    ("59", "Dataset"),
+];
+
+fn kind(number: &str) -> Option<&'static str> {
+    KINDS.iter().find(|(known, _)| *known == number.trim()).map(|(_, kind)| *kind)
+}
+
 pub(super) fn read(text: &str) -> Result<Draft<'_>, String> {
     walk(text, EndNote(Draft::default())).map(|read| read.0)
 }
@@ -75,7 +96,8 @@ impl<'a> Visitor<'a> for EndNote<'a> {
             Field::Keyword => labels::keywords(&mut self.0, named, &text),
             // The work type is the name in `<ref-type name="Journal Article">17</ref-type>`.
             Field::Type => {
-                if let Some(kind) = attribute(attributes, "name") {
+                let kind = attribute(attributes, "name").or_else(|| kind(&text).map(Cow::Borrowed));
+                if let Some(kind) = kind {
                     self.0.add_decoded(named, kind);
                 }
             }

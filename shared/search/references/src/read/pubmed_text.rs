@@ -161,9 +161,12 @@ fn whole(draft: &mut Draft<'_>, body: &str) {
         citation::add_parts(draft, "text", &found);
     }
     add(draft, Field::Title, &paragraphs.next().unwrap_or_default());
-    let mut first = true;
+    let (mut first, mut is_complete) = (true, false);
     for paragraph in paragraphs {
-        if REMARKS.iter().any(|remark| paragraph.starts_with(remark)) {
+        // Only the foot of the file follows the identifiers of a record.
+        let is_foot = is_complete;
+        is_complete |= ["DOI:", "PMCID:", "PMID:"].iter().any(|label| paragraph.starts_with(label));
+        if is_foot || REMARKS.iter().any(|remark| paragraph.starts_with(remark)) {
             draft.extra.push("text", &paragraph);
         } else if std::mem::take(&mut first) {
             authors(draft, &without_marks(&paragraph));

@@ -11,6 +11,9 @@ use super::{
 };
 use crate::Reference;
 
+/// The maximum length of an issue. Long ones are names of special issues.
+const MAX_ISSUE: usize = 200;
+
 /// Values assigned to fields, and values that wait for all others.
 #[derive(Default)]
 pub(super) struct FieldResolver<'a> {
@@ -44,6 +47,8 @@ impl<'a> FieldResolver<'a> {
             Field::Journal if is_link(&value.text) => return Some(value),
             Field::Journal => &mut reference.journal,
             Field::Volume => &mut reference.volume,
+            // Some programs write the affiliations of the authors there.
+            Field::Issue if value.text.contains('@') || value.text.len() > MAX_ISSUE => return Some(value),
             Field::Issue => &mut reference.issue,
             Field::Pages => &mut reference.pages,
             Field::Book => return keep_first(&mut self.book, value, wins),

@@ -303,7 +303,15 @@ fn is_remark(text: &[u8]) -> bool {
         || is_named_remark(text)
         || is_search_line(text)
         || is_export_note(text)
-        || text.starts_with("©".as_bytes())
+        || is_copyright(text)
+}
+
+/// Returns `true` for `© 2020 Test Press` and `Copyright (c) 2020 Test Press. All rights reserved.`
+fn is_copyright(text: &[u8]) -> bool {
+    const MARKS: [&str; 4] = ["©", "(c) 20", "copyright ©", "copyright (c)"];
+    let begins =
+        |mark: &&str| text.get(..mark.len()).is_some_and(|front| front.eq_ignore_ascii_case(mark.as_bytes()));
+    MARKS.iter().any(begins)
 }
 
 /// Returns `true` for `Downloaded from X on 5 May 2024`: the date at the end distinguishes it from a title.
@@ -471,6 +479,7 @@ mod tests {
             "Downloaded from X on 5 May 2024,,",
             "\"Exported from X, on May 5, 2024\",,",
             "Exported on 2024-05-05",
+            "\"Copyright (c) 2020 Test Press, Inc. All rights reserved.\"",
         ] {
             assert_eq!(found(row), "", "{row}");
         }
@@ -488,6 +497,7 @@ mod tests {
             "32000001",
             "Search: 1,1999",
             "1 case (of many)",
+            "Copyright in the age of tests",
         ] {
             assert_eq!(found(row), row);
         }
