@@ -154,6 +154,9 @@ fn of_record(format: &str, from_format: Source, first: &Reference) -> Guess {
     let platform = from_format.platform.or_else(|| tag(&PLATFORM_TAGS));
     // The provider of PubMed is not a search platform.
     let mut platform = platform.filter(|platform| platform != "NLM");
+    if DATABASE_TAGS.iter().flat_map(|tag| values(first, tag)).any(is_on_ovid) {
+        platform = platform.or_else(|| Some("Ovid".to_owned()));
+    }
     let mut database = match named(first) {
         DatabaseNames::One(name) => Some(name),
         DatabaseNames::Nothing => None,
@@ -205,6 +208,14 @@ fn of_record(format: &str, from_format: Source, first: &Reference) -> Guess {
 
 fn source(database: &str, platform: Option<&str>) -> Source {
     Source { database: Some(database.to_owned()), platform: platform.map(str::to_owned), searched_on: None }
+}
+
+/// Returns `true` for `Ovid MEDLINE(R) ALL`, `Embase (Ovid)` and `APA PsycInfo <2002 to 2021>`. Only Ovid names segments.
+fn is_on_ovid(database: &str) -> bool {
+    let is_one = !database.contains([';', '|']);
+    let names_it =
+        database.split(|c: char| !c.is_alphanumeric()).any(|word| word.eq_ignore_ascii_case("ovid"));
+    is_one && (names_it || database.contains(" <") && database.ends_with('>'))
 }
 
 /// The usual spelling of a database's name, without its edition.
@@ -314,7 +325,9 @@ mod tests {
                 None,
                 is(Some("CINAHL"), Some("EBSCOhost")),
             ),
-            (&[("DB", "Embase <1980 to 2024 Week 25>")], None, is(Some("Embase"), None)),
+            (&[("DB", "Embase <1980 to 2024 Week 25>")], None, is(Some("Embase"), Some("Ovid"))),
+            (&[("DB", "Ovid MEDLINE(R) ALL")], None, is(Some("MEDLINE"), Some("Ovid"))),
+            (&[("DB", "EMBASE (Ovid)"), ("DP", "EBSCOhost")], None, is(Some("Embase"), Some("EBSCOhost"))),
             (
                 &[("L2", "http://ovidsp.ovid.com/ovidweb.cgi?T=JS&D=medp&AN=1")],
                 None,
