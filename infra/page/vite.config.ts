@@ -29,7 +29,17 @@ export default defineConfig({
   build: { target: 'es2022', modulePreload: { polyfill: false }, assetsInlineLimit: 0 },
   server: {
     proxy: Object.fromEntries(
-      ['/projects', '/admin', '/uploads', '/config.json', '/states.json', '/health'].map((path) => [path, server]),
+      [
+        '/projects',
+        '/searches',
+        '/admin',
+        '/uploads',
+        '/config.json',
+        '/states.json',
+        '/openapi.json',
+        '/health',
+        '/metrics',
+      ].map((path) => [path, server]),
     ),
   },
 });

@@ -69,3 +69,17 @@ for (const [shape, options] of SHAPES) {
     }
   });
 }
+
+test('an unknown address is reported, and an unknown filter ignored', async () => {
+  for (const address of ['#/nonsense', '#/searches/zzz', `#/searches/${crypto.randomUUID()}/sources`]) {
+    const page = await open(server, address);
+    await heading(page, 'Page not found');
+    await page.getByRole('link', { name: 'Show the imports' }).click();
+    await heading(page, 'Imports');
+    await page.context().close();
+  }
+  const page = await open(server, '#/searches?state=unknown');
+  await heading(page, 'Imports');
+  await page.locator('tbody tr').first().waitFor();
+  assert.equal(await page.getByRole('alert').count(), 0);
+});
