@@ -16,7 +16,7 @@ use writers::{FileLimits, Format, Source, Writer};
 
 use crate::args;
 use crate::damaged::DamagedStudies;
-use crate::files::{self, IncompleteFile};
+use crate::files::{self, CompleteFile, IncompleteFile};
 use crate::find::{self, Pages};
 use crate::humanize::counted;
 use crate::workspace::{self, Workspace};
@@ -145,9 +145,10 @@ impl Exporter {
             for file in &files {
                 self.copy(file, &mut output, &mut |_, _| Ok(None)).await?;
             }
-            return Ok(vec![output.finish()?]);
+            return publish(vec![output.finish()?]);
         };
         files::create_folder(out)?;
+        // No file gets its final name before all are complete, because a part of them would look like all of them.
         let mut written = Vec::new();
         for (name, files) in by_source(files) {
             let mut number = 1;
@@ -161,9 +162,13 @@ impl Exporter {
             for file in &files {
                 written.extend(self.copy(file, &mut output, &mut next).await?);
             }
-            written.push(output.finish()?);
+            if output.studies > 0 {
+                written.push(output.finish()?);
+            } else {
+                output::remark(&format!("no study of {name} is selected, so it has no file"));
+            }
         }
-        Ok(written)
+        publish(written)
     }
 
     /// Appends the studies of a file. Before each study, `next` may return a new output to continue with. Returns the
@@ -173,7 +178,7 @@ impl Exporter {
         file: &ImportedFile,
         to: &mut Output,
         next: &mut (dyn FnMut(&Output, u64) -> anyhow::Result<Option<Output>> + Send),
-    ) -> anyhow::Result<Vec<OutputFile>> {
+    ) -> anyhow::Result<Vec<(OutputFile, CompleteFile)>> {
         let mut finished = Vec::new();
         let selection = StudySelection { which: self.shape.studies, text: None };
         let parsed = vec![FileToExport { search: file.search, file: file.file.clone() }];
@@ -247,13 +252,19 @@ impl Output {
         self.file.write_all(bytes).with_context(|| format!("writing to {} failed", self.path.display()))
     }
 
-    fn finish(mut self) -> anyhow::Result<OutputFile> {
+    fn finish(mut self) -> anyhow::Result<(OutputFile, CompleteFile)> {
         let mut end = Vec::new();
         std::mem::replace(&mut self.writer, Writer::new(Format::Jsonl)).finish(&mut end)?;
         self.write(&end)?;
-        self.file.finish()?;
-        Ok(OutputFile { out: self.path, studies: self.studies, bytes: self.bytes })
+        let file = self.file.complete()?;
+        Ok((OutputFile { out: self.path, studies: self.studies, bytes: self.bytes }, file))
     }
+}
+
+/// Gives the complete files their final names.
+fn publish(complete: Vec<(OutputFile, CompleteFile)>) -> anyhow::Result<Vec<OutputFile>> {
+    let publish = |(written, file): (OutputFile, CompleteFile)| file.publish().map(|()| written);
+    complete.into_iter().map(publish).collect()
 }
 
 #[cfg(test)]

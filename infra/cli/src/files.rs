@@ -5,24 +5,26 @@ use std::io::{self, BufWriter, ErrorKind, IntoInnerError, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
-use tempfile::{Builder, NamedTempFile, PersistError};
+use tempfile::{Builder, NamedTempFile, PathPersistError, TempPath};
 
 /// Returns the size of a regular file.
 ///
 /// # Errors
 /// Returns the reason if it is not a regular file or cannot be opened.
 pub(crate) fn size(path: &Path) -> Result<u64, String> {
-    let file = File::open(path).map_err(|error| match error.kind() {
+    let not_opened = |error: io::Error| match error.kind() {
         ErrorKind::NotFound => "there is no such file".to_owned(),
         _ => format!("the file cannot be opened: {error}"),
-    })?;
-    let metadata = file.metadata().map_err(|error| format!("the file cannot be examined: {error}"))?;
+    };
+    // Opening a named pipe waits for a program that writes to it.
+    let metadata = fs::metadata(path).map_err(not_opened)?;
     if metadata.is_dir() {
         return Err("it is a directory, not a file".to_owned());
     }
     if !metadata.is_file() {
         return Err("it is not a regular file".to_owned());
     }
+    File::open(path).map(drop).map_err(not_opened)?;
     Ok(metadata.len())
 }
 
@@ -56,22 +58,41 @@ impl IncompleteFile {
         Ok(Self { file: BufWriter::new(file), path: path.to_owned() })
     }
 
-    /// Gives the complete file its final name.
+    /// Writes the rest, and closes the file.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be written, or a file of the final name was created in the meantime.
-    pub(crate) fn finish(self) -> anyhow::Result<()> {
+    /// Returns an error if the file cannot be written.
+    pub(crate) fn complete(self) -> anyhow::Result<CompleteFile> {
         let Self { file, path } = self;
         let written = file.into_inner().map_err(IntoInnerError::into_error);
         let written = written.with_context(|| format!("writing to {} failed", path.display()))?;
-        let Err(PersistError { error, file }) = written.persist_noclobber(&path) else { return Ok(()) };
+        Ok(CompleteFile { temporary: written.into_temp_path(), path })
+    }
+}
+
+/// A complete file that still has its temporary name. Dropping it deletes it.
+pub(crate) struct CompleteFile {
+    temporary: TempPath,
+    path: PathBuf,
+}
+
+impl CompleteFile {
+    /// Gives the file its final name.
+    ///
+    /// # Errors
+    /// Returns an error if a file of the final name was created in the meantime, or the file cannot be renamed.
+    pub(crate) fn publish(self) -> anyhow::Result<()> {
+        let Self { temporary, path } = self;
+        let Err(PathPersistError { error, path: temporary }) = temporary.persist_noclobber(&path) else {
+            return Ok(());
+        };
         if error.kind() == ErrorKind::AlreadyExists {
             return Err(not_created(&path, error));
         }
         // The file system can neither rename without overwriting nor create links, so an empty file takes the name.
         let named = OpenOptions::new().write(true).create_new(true).open(&path);
         named.map_err(|error| not_created(&path, error))?;
-        let renamed = file.persist(&path).map(drop).map_err(|error| error.error);
+        let renamed = temporary.persist(&path).map_err(|error| error.error);
         renamed.with_context(|| format!("writing to {} failed", path.display()))
     }
 }
@@ -155,8 +176,10 @@ mod tests {
         assert_eq!(names(), Vec::<std::ffi::OsString>::new());
 
         let (first, second) = (begun(), begun());
-        first.finish().unwrap();
-        let refused = second.finish().unwrap_err().to_string();
+        let first = first.complete().unwrap();
+        assert!(!path.exists());
+        first.publish().unwrap();
+        let refused = second.complete().unwrap().publish().unwrap_err().to_string();
         assert!(refused.contains("it exists and is never overwritten"), "{refused}");
         assert_eq!(fs::read(&path).unwrap(), b"TY  - JOUR");
         assert_eq!(names(), ["export.ris"]);

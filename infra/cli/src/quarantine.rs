@@ -224,7 +224,7 @@ async fn export(ports: &Ports, unread: &UnreadableRecords, out: &Path) -> anyhow
     let mut file = IncompleteFile::create(out)?;
     let copied = copy(ports, unread, &mut file).await;
     copied.with_context(|| format!("writing the records of {name} to {} failed", out.display()))?;
-    file.finish()
+    file.complete()?.publish()
 }
 
 async fn copy(ports: &Ports, unread: &UnreadableRecords, out: &mut impl Write) -> anyhow::Result<()> {

@@ -100,6 +100,37 @@ fn covidence_export_has_files_per_source() {
 }
 
 #[test]
+fn covidence_export_without_unique_studies_has_no_file() {
+    let program = Program::new();
+    let twin =
+        "TY  - JOUR\nTI  - A trial of one thing\nAU  - Doe, Jane\nPY  - 2020\nDO  - 10.5555/a\nER  - \n";
+    let [one, two] = ["one.ris", "two.ris"].map(|name| program.file(name, twin.as_bytes()));
+    import(&program, &[one], &["--source", "MEDLINE"]);
+    import(&program, &[two], &["--source", "Embase"]);
+    let out = program.folder().join("unique");
+    let project = "00000000-0000-0000-0000-000000000000";
+    let run = export(&program, &["--project", project, "--for", "covidence", "--unique"], &out);
+    let files: Vec<_> = std::fs::read_dir(&out).unwrap().map(|file| file.unwrap().file_name()).collect();
+    assert_eq!(files, ["medline-1.ris"]);
+    assert!(run.stderr.contains("no study of embase is selected, so it has no file"), "{}", run.stderr);
+}
+
+#[test]
+fn refused_covidence_export_leaves_no_part() {
+    let program = Program::new();
+    let [one, two] = ["one.ris", "two.ris"].map(|name| ris(&program, name, 2, "y"));
+    import(&program, &[one], &["--source", "MEDLINE"]);
+    import(&program, &[two], &["--source", "Embase"]);
+    let out = program.folder().join("again");
+    std::fs::create_dir(&out).unwrap();
+    std::fs::write(out.join("medline-1.ris"), "kept").unwrap();
+    let run = program.run(&["export", "--for", "covidence", "--out", out.to_str().unwrap()]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    let files: Vec<_> = std::fs::read_dir(&out).unwrap().map(|file| file.unwrap().file_name()).collect();
+    assert_eq!(files, ["medline-1.ris"]);
+}
+
+#[test]
 fn export_filters_duplicates() {
     let program = Program::new();
     let twin =
