@@ -67,7 +67,7 @@ pub(crate) async fn delete(args: &Delete) -> anyhow::Result<bool> {
 
 /// Runs the functions until they are idle, and prints the result.
 async fn finish(workspace: &Workspace, args: &Inspect, search: SearchId, done: &str) -> anyhow::Result<bool> {
-    workspace.run_until_idle().await?;
+    workspace.run_until_idle(&args.output.location).await?;
     if args.output.json {
         output::json(&json!({ "search_id": search, "done": done }))?;
     } else {

@@ -191,7 +191,7 @@ pub(crate) async fn decide(args: &args::Decide) -> anyhow::Result<bool> {
             )
         }
     };
-    workspace.run_until_idle().await?;
+    workspace.run_until_idle(&args.output.location).await?;
     if args.output.json {
         output::json(&json!({ "result": if is_new { "recorded" } else { "unchanged" } }))?;
     } else {

@@ -208,7 +208,12 @@ fn examine(inputs: &[InputFile]) -> Result<Vec<NewFile>, FileErrors> {
     let mut errors = FileErrors::new();
     let mut files = Vec::new();
     for (index, InputFile { name, path }) in inputs.iter().enumerate() {
-        match path.as_deref().map_or(Ok(0), files::size) {
+        let size = match path.as_deref() {
+            None => Ok(0),
+            Some(path) if path.to_str().is_none() => Err("its path is not in Unicode; rename it".to_owned()),
+            Some(path) => files::size(path),
+        };
+        match size {
             Ok(size_bytes) => files.push(NewFile { name: name.clone(), size_bytes }),
             Err(error) => {
                 errors.insert(index, error);

@@ -1,4 +1,4 @@
-//! Finishing interrupted imports.
+//! Finishing interrupted imports and other commands.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -24,7 +24,13 @@ pub(crate) async fn run(args: &args::Resume) -> anyhow::Result<bool> {
     let workspace = Workspace::open(config).await?;
     let searches = unfinished(&workspace).await?;
     if searches.is_empty() {
-        return nothing(args, &workspace.name());
+        // Other commands, such as a deletion, also leave work behind when they are interrupted.
+        return match workspace.run_until_idle(&args.output.location).await? {
+            true => {
+                report(args, &format!("finished the work of an interrupted command in {}", workspace.name()))
+            }
+            false => nothing(args, &workspace.name()),
+        };
     }
     let runner = workspace.runner(&args::FaultInjection::default())?;
     let work = async {
@@ -43,6 +49,7 @@ pub(crate) async fn run(args: &args::Resume) -> anyhow::Result<bool> {
     let again = || format!("`{}` continues from here", interrupt::resume_command(location));
     let outcomes = interrupt::unless_interrupted(all, again).await;
     let outcomes = outcomes.map_err(|error| DiskFull::explain(error, &workspace, location))?;
+    workspace.run_until_idle(location).await?;
     let mut completed = true;
     for search in &searches {
         let report = Report::of(&workspace, *search, began.elapsed()).await?;
@@ -55,10 +62,15 @@ pub(crate) async fn run(args: &args::Resume) -> anyhow::Result<bool> {
     Ok(completed)
 }
 
-/// Reports that there is nothing to do. With `--json`, nothing is printed.
+/// Reports that there is nothing to do.
 fn nothing(args: &args::Resume, workspace: &str) -> anyhow::Result<bool> {
+    report(args, &format!("nothing was interrupted in {workspace}"))
+}
+
+/// Reports the result if there is no import to report. With `--json`, nothing is printed.
+fn report(args: &args::Resume, result: &str) -> anyhow::Result<bool> {
     if !args.output.json {
-        output::line(&format!("nothing was interrupted in {workspace}"))?;
+        output::line(result)?;
     }
     Ok(true)
 }

@@ -21,11 +21,13 @@ pub(crate) async fn run(command: ReviewsCommand) -> anyhow::Result<bool> {
         ReviewsCommand::List(args) => list(&args).await,
         ReviewsCommand::Create(args) => make(&args).await,
         ReviewsCommand::Rename(ReviewsRename { change, name }) => {
-            edit(&change, ReviewChange { name: Some(name), archived: None }).await
+            edit(&change, ReviewChange { name: Some(name), archived: None }, "is renamed").await
         }
-        ReviewsCommand::Archive(args) => edit(&args, ReviewChange { name: None, archived: Some(true) }).await,
+        ReviewsCommand::Archive(args) => {
+            edit(&args, ReviewChange { name: None, archived: Some(true) }, "is archived").await
+        }
         ReviewsCommand::Restore(args) => {
-            edit(&args, ReviewChange { name: None, archived: Some(false) }).await
+            edit(&args, ReviewChange { name: None, archived: Some(false) }, "is restored").await
         }
         ReviewsCommand::Delete(args) => delete(&args).await,
     }
@@ -71,11 +73,11 @@ pub(crate) async fn create(service: &SearchService, name: &str) -> anyhow::Resul
     Ok(service.create_review(name, &user_name()).await??)
 }
 
-async fn edit(args: &ReviewsChange, change: ReviewChange) -> anyhow::Result<bool> {
+async fn edit(args: &ReviewsChange, change: ReviewChange, done: &str) -> anyhow::Result<bool> {
     let workspace = Workspace::open_or_operate(workspace::settings(&args.output.location)?).await?;
     let project = existing(&workspace, &args.review).await?;
     let review = service(&workspace)?.change_review(project, &change, &user_name()).await??;
-    print(&args.output, &review, if review.archived_at.is_some() { "is archived" } else { "is listed" })
+    print(&args.output, &review, done)
 }
 
 async fn delete(args: &ReviewsDelete) -> anyhow::Result<bool> {
@@ -95,7 +97,7 @@ async fn delete(args: &ReviewsDelete) -> anyhow::Result<bool> {
             }
         }
     }
-    workspace.run_until_idle().await?;
+    workspace.run_until_idle(&output.location).await?;
     if output.json {
         output::json(&serde_json::json!({ "project_id": project, "done": "deleted" }))?;
     } else {

@@ -12,7 +12,7 @@ use crate::args;
 use crate::duplicates::user_name;
 use crate::find;
 use crate::flow_chart::svg;
-
+use crate::humanize::counted;
 use crate::table::{Column, table};
 use crate::workspace::{self, Workspace};
 
@@ -22,7 +22,7 @@ pub(crate) async fn run(args: &args::Sources) -> anyhow::Result<bool> {
     let source = args.source.read();
     let changes = source.is_some() || args.forget;
     let workspace = if changes {
-        Workspace::reopen(settings).await?
+        Workspace::open_or_operate(settings).await?
     } else {
         Workspace::open_read_only(settings).await?
     };
@@ -147,13 +147,12 @@ fn print_counts(flow: &Flow) -> anyhow::Result<()> {
     output::line("")?;
     output::line(&flow.sentence())?;
     if flow.open > 0 {
-        output::remark(&format!("{} imports have not ended; the counts will change", flow.open));
+        let open = counted(flow.open, "import has", "imports have");
+        output::remark(&format!("{open} not ended; the counts will change"));
     }
     if flow.failed_files > 0 {
-        output::remark(&format!(
-            "{} files could not be read; none of their records are counted",
-            flow.failed_files
-        ));
+        let files = counted(flow.failed_files, "file", "files");
+        output::remark(&format!("{files} could not be read; no record of an unreadable file is counted"));
     }
     Ok(())
 }

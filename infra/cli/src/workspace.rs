@@ -11,13 +11,14 @@ use functions::{SYSTEM, dispatch_outbox};
 use imports::queues::QUEUES;
 use imports::{Jobs, Ports, ProjectId, SearchId, StudyStores};
 use local::{FaultInjection, Home, Runner};
-use messages::{DecisionRecord, DecisionSink, Host, QueueSpec, RecordedVerdict, Verdict};
+use messages::{DecisionRecord, DecisionSink, Host, Queue, QueueSpec, RecordedVerdict, Verdict};
+use outbox::session::CONTROL;
 #[cfg(feature = "services")]
 use saga::Service;
 use telemetry::LogDecisions;
 
-use crate::args;
 use crate::interrupt::resume_command;
+use crate::{args, interrupt};
 
 /// The receive limit of messages in a data directory. Every interruption of this program counts as a receive, and must
 /// not dead-letter the message.
@@ -34,6 +35,14 @@ static LOCAL_QUEUES: LazyLock<Vec<QueueSpec>> = LazyLock::new(|| {
     };
     QUEUES.iter().map(with_limit).collect()
 });
+
+/// Returns `true` if a message is due for a function, except for those that only confirm sessions.
+async fn has_work(store: &Store) -> anyhow::Result<bool> {
+    let depths = store.count_messages().await?;
+    let is_due = |queue: &Queue| depths.get(queue).is_some_and(|depth| depth.total() > depth.delayed);
+    let mut consumed = SYSTEM.functions.iter().filter_map(|function| function.source.queue());
+    Ok(consumed.any(|queue| *queue != CONTROL && is_due(queue)))
+}
 
 /// Returns the settings of the environment, overridden by those of the command line.
 pub(crate) fn settings(location: &args::Location) -> anyhow::Result<Config> {
@@ -167,20 +176,26 @@ impl Workspace {
         Ok(runner.with_visibility(self.backend.config.visibility).with_upkeep(indexing))
     }
 
-    /// Runs the functions until they are idle, if this program holds the data directory. Otherwise other workers do the
-    /// work.
-    pub(crate) async fn run_until_idle(&self) -> anyhow::Result<()> {
-        if self.home().is_none() {
-            return Ok(());
-        }
+    /// Runs the functions until they are idle, or until Ctrl-C is pressed, if this program holds the data directory.
+    /// Otherwise other workers do the work. Returns `true` if there was work.
+    pub(crate) async fn run_until_idle(&self, location: &args::Location) -> anyhow::Result<bool> {
+        let Some(home) = self.home() else { return Ok(false) };
         let runner = self.runner(&args::FaultInjection::default())?;
-        let idle = async {
-            while runner.is_idle().await? != Some(true) {
-                self.host().sleep(POLL_INTERVAL).await;
-            }
-            anyhow::Ok(())
+        let work = async {
+            // An interrupted command may have left due effects, and the workers' first sweep may be a minute away.
+            runner.sweep().await?;
+            let has_work = has_work(&home.store).await?;
+            let idle = async {
+                while runner.is_idle().await? != Some(true) {
+                    self.host().sleep(POLL_INTERVAL).await;
+                }
+                anyhow::Ok(())
+            };
+            runner.run_until(idle).await??;
+            Ok(has_work)
         };
-        runner.run_until(idle).await?
+        let resume = || format!("`{}` finishes the work", resume_command(location));
+        interrupt::unless_interrupted(work, resume).await
     }
 
     /// Returns the decisions about the messages of a search, up to 10,000; `None` if no history is kept.

@@ -47,6 +47,14 @@ async fn health_is_equal_with_and_without_server() -> TestResult {
     Ok(())
 }
 
+#[test]
+fn health_after_import_finds_no_problem() {
+    let program = Program::new();
+    program.import(&[bundled("psycinfo.ris")], &["--duplicate", "3", "--shuffle", "7"]);
+    let health = program.run(&["health"]);
+    assert_eq!(health.code, Some(0), "{}", health.stdout);
+}
+
 /// This state remains after a program is killed during an import.
 #[tokio::test]
 async fn health_reports_search_without_worker() -> TestResult {

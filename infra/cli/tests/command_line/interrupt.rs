@@ -1,8 +1,15 @@
 //! Ctrl-C during an import or an export.
 
 use std::process::{Child, Command};
+use std::sync::Arc;
 
-use crate::program::Program;
+use backend::{Config, SystemHost};
+use embedded::{Settings, Store};
+use imports::queues::QUEUES;
+use servers::TestResult;
+use service::{Deletion, ProjectAccess, SearchService};
+
+use crate::program::{Program, bundled};
 
 /// The number of records is large enough that the import is still running when the signal arrives.
 const RECORDS: usize = 200_000;
@@ -83,6 +90,31 @@ fn resume_without_interruption_is_reported() {
     let run = program.run(&["resume"]);
     let said = format!("nothing was interrupted in {}\n", program.data().display());
     assert_eq!((run.code, run.stdout), (Some(0), said));
+}
+
+/// The program is killed when it has stored the deletion. The other import has the same studies.
+#[tokio::test]
+async fn resume_finishes_interrupted_deletion() -> TestResult {
+    let program = Program::new();
+    let (first, _) = program.import(&[bundled("psycinfo.ris")], &[]);
+    program.import(&[bundled("psycinfo.ris")], &[]);
+    let store = Arc::new(Store::open(&program.data(), Arc::new(SystemHost), Settings::new(&QUEUES))?);
+    let ports = backend::embedded(&store, Arc::new(SystemHost), Arc::new(()), Config::default()).ports;
+    let search = first["search_id"].as_str().unwrap().parse()?;
+    let service = SearchService::over(&ports, &functions::SYSTEM)?;
+    assert_eq!(service.delete(&ProjectAccess::All, search).await?, Deletion::Accepted);
+    drop((service, store, ports));
+    let health = program.run(&["health"]);
+    assert_eq!(health.code, Some(1), "{}", health.stdout);
+    let run = program.run(&["resume"]);
+    let said = format!("finished the work of an interrupted command in {}\n", program.data().display());
+    assert_eq!((run.code, run.stdout), (Some(0), said), "{}", run.stderr);
+    assert_eq!(program.run(&["health"]).code, Some(0));
+    let out = program.folder().join("left.jsonl");
+    program.run(&["export", "--unique", "--format", "jsonl", "--out", out.to_str().unwrap()]);
+    let left = std::fs::read_to_string(out)?.lines().count();
+    assert_eq!(left as u64, first["studies"].as_u64().unwrap());
+    Ok(())
 }
 
 #[test]

@@ -8,6 +8,7 @@ use futures::future::{join, join3, join4, try_join};
 use jiff::{SignedDuration, Timestamp};
 use messages::store::chain;
 use messages::{Depth, Host, InspectQueues, PartitionKey, Queue, QueueSpec, StoreError, Token};
+use outbox::session::CONTROL;
 use outbox::{InspectOutbox, Key, Write};
 use saga::failures::{FailureStatus, Operation, Phase, Selection};
 use saga::{Engine, MissingSetting, Partitions, Stores, SweepHeartbeat, System};
@@ -492,10 +493,13 @@ pub fn stuck<P>(system: &System<P>, queues: &[QueueReport], slow: &[Queue]) -> O
     ))
 }
 
-/// Returns the number of messages in queues that a function consumes.
+/// Returns the number of messages in queues that a function consumes. Messages that are not due do not count, and those
+/// of the control queue only confirm sessions: the effects of a session count on their own.
 pub fn waiting<P>(system: &System<P>, queues: &[QueueReport]) -> u64 {
-    let is_work = |queue: &&QueueReport| system.behind(&queue.queue.clone().into()).is_some();
-    queues.iter().filter(is_work).map(QueueReport::total).sum()
+    let is_work = |queue: &&QueueReport| {
+        queue.queue != CONTROL.name() && system.behind(&queue.queue.clone().into()).is_some()
+    };
+    queues.iter().filter(is_work).map(|queue| queue.visible + queue.in_flight).sum()
 }
 
 /// Returns the first of these ids, for a sentence.
