@@ -115,7 +115,7 @@ impl FailuresQuery {
 
 fn search(text: Option<&str>) -> Result<Option<SearchId>, Problem> {
     let search = text.map(str::parse::<SearchId>).transpose();
-    search.map_err(|_| Problem::bad("search is not the id of a search"))
+    search.map_err(|_| Problem::bad("search is not the id of an import"))
 }
 
 /// Lists failures, most recently seen first.

@@ -86,7 +86,7 @@ pub(super) async fn recover_restored(
     search: Result<Path<SearchId>, PathRejection>,
     request: Result<Json<Restoration>, JsonRejection>,
 ) -> HttpResult {
-    let Path(search) = search.map_err(|_| Problem::bad("the search id in the path is not a UUID"))?;
+    let Path(search) = search.map_err(|_| Problem::bad("the id of the import in the path is not a UUID"))?;
     let Json(request) = request.map_err(|rejection| Problem::unreadable(&rejection, "a restoration"))?;
     if api.service.find(&ProjectAccess::All, search).await?.is_none() {
         return Err(Problem::no_such_search());

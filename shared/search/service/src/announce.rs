@@ -194,7 +194,7 @@ impl SearchService {
         if let Some((key, body)) = asked {
             session.write(key, body);
         }
-        self.commit(session, "announced the search, and gave out its uploads").await
+        self.commit(session, "announced the import, and gave out its uploads").await
     }
 
     pub(crate) fn manifest(&self, search: SearchId, request: &NewSearch) -> Result<Manifest, Error> {

@@ -62,7 +62,7 @@ impl SearchService {
         self.entry.tokens.grant(job.search_id, std::slice::from_ref(&token), self.host().now()).await?;
         let mut session = self.entry.session(job.search_id);
         session.send_granted(&SearchEvent::SearchWithdrawn(withdrawn), token)?;
-        self.commit(session, "withdrew the search").await
+        self.commit(session, "cancelled the import").await
     }
 
     /// Deletes a search that has ended, with all of its data. The call is idempotent.

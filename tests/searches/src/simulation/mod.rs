@@ -358,7 +358,7 @@ fn meet_ends(scene: &mut Scene<'_, Outside>, observation: &DecisionRecord) {
     if !scene.truth.get(search).is_some_and(is_by_hand) {
         return;
     }
-    if why.contains("search completed") {
+    if why.contains("import completed") {
         scene.meet(BY_HAND_COMPLETES);
     } else if why.contains("the search was never announced") {
         scene.meet(BY_HAND_ENDS);

@@ -24,7 +24,10 @@ pub(super) fn announce_new(moment: &Moment<'_>, started: &SearchUploadStarted) -
     }
     let mut import = new_import(started.project_id, moment.now);
     fill(&mut import, &started.manifest);
-    let why = format!("announced; waiting for {} files", started.manifest.files.len());
+    let why = match started.manifest.files.len() {
+        1 => "announced; waiting for 1 file".to_owned(),
+        files => format!("announced; waiting for {files} files"),
+    };
     wait(moment, import, why).show().into()
 }
 

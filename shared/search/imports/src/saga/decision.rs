@@ -16,7 +16,7 @@ pub type Decision = saga::Decision<State>;
 /// Completes the search after every file was read.
 pub(super) fn complete(moment: &Moment<'_>, import: Import) -> Decision {
     let next = State::Completed(EndedSearch { import, at: moment.now, reason: None });
-    end(moment, next, ImportEvent::SearchImportCompleted, "last file reported; search completed".to_owned())
+    end(moment, next, ImportEvent::SearchImportCompleted, "last file reported; import completed".to_owned())
         .into()
 }
 
