@@ -9,6 +9,7 @@ use crate::companions::are_companions;
 use crate::fields::{BETWEEN_WORDS, Fields};
 use crate::journal::{have_same_journal, journals};
 use crate::place::is_month;
+use crate::position::{has_large_page, has_low_page, is_in_collection, is_sole, may_share_page};
 use crate::text::has_other_script;
 use crate::title::numbers;
 use crate::title_match::{TitleMatch, similarity, titles};
@@ -19,6 +20,9 @@ pub(crate) struct Comparison {
     pub(crate) titles: TitleMatch,
     /// The titles differ in minor details at most.
     pub(crate) near: bool,
+    /// A word shows that the similar titles belong to companion works. Less similar titles are examined only if the
+    /// pages or DOIs agree.
+    pub(crate) companions: bool,
     /// The titles are in different languages.
     pub(crate) translated: bool,
     /// Both titles are long enough to be significant.
@@ -36,6 +40,8 @@ pub(crate) struct Comparison {
     pub(crate) same_number: bool,
     /// PubMed Central has the same number for both.
     pub(crate) same_pmcid: bool,
+    /// A database has different numbers for both.
+    pub(crate) other_number: bool,
     pub(crate) summary: Match,
     /// The difference between the years, or `None` if a year is missing.
     pub(crate) years: Option<u32>,
@@ -61,6 +67,12 @@ pub(crate) struct Comparison {
     pub(crate) same_large_page: bool,
     /// The first pages agree, and several works may be on that page, such as the abstracts of a meeting.
     pub(crate) shared_page: bool,
+    /// Several works may have the position of the records, because they share a page, a supplement or a book.
+    pub(crate) crowded: bool,
+    /// The first pages agree, and their number is low: they identify nothing outside of their issue.
+    pub(crate) low_page: bool,
+    /// No other work can have the pages that both records state.
+    pub(crate) sole: bool,
 }
 
 impl Comparison {
@@ -80,34 +92,45 @@ impl Comparison {
             compared => compared,
         };
         let journal = journals(a, b);
+        let issue = issues(a, b);
+        let doi = Match::text(a.doi(), b.doi());
+        let is_examined = similarity >= 0.9 || similarity >= 0.6 && (page.agrees() || doi.agrees());
+        let companions = is_examined && are_companions(a, b, titles);
+        let same_range = a.has_page_range() && have_same_range(a, b, page);
+        let shared_page = page.agrees() && may_share_page(a, b, summary);
         Self {
             titles,
-            near: similarity >= 0.9 && !are_companions(a, b, titles),
+            near: similarity >= 0.9 && !companions,
+            companions,
             translated: a.is_foreign() != b.is_foreign(),
             long: a.is_long() && b.is_long(),
             brief: a.title().len().min(b.title().len()) < 2,
             author,
             journal,
             volume: Match::text(a.volume(), b.volume()),
-            issue: issues(a, b),
+            issue,
             page,
-            doi: Match::text(a.doi(), b.doi()),
+            doi,
             pmid: Match::text(a.pmid(), b.pmid()),
             same_number: shares_number(a, b, false),
             same_pmcid: shares_number(a, b, true),
+            other_number: have_other_number(a, b),
             summary,
             same_journal: have_same_journal(a, b, journal),
             years: a.year().zip(b.year()).map(|(one, other)| one.abs_diff(other)),
             other_issue: have_other_issue(a, b, author),
             one_is_unplaced: a.has_place() != b.has_place(),
-            same_range: a.has_page_range() && have_same_range(a, b, page),
+            same_range,
             has_versions: page.agrees() && has_number_of_versions(a),
             other_label: !page.agrees() && have_other_label(a, b),
             abstract_and_article: are_abstract_and_article(a, b),
             other_kind: !page.agrees() && have_other_kind(a, b),
             one_is_preprint: a.is_preprint() != b.is_preprint(),
             same_large_page: page.agrees() && has_large_page(a) && has_large_page(b),
-            shared_page: page.agrees() && may_share_page(a, b, summary),
+            shared_page,
+            crowded: shared_page || is_in_collection(a, b),
+            low_page: page.agrees() && (has_low_page(a) || has_low_page(b)),
+            sole: same_range && is_sole(a, b, issue, doi),
         }
     }
 
@@ -134,9 +157,30 @@ impl Comparison {
         self.near || self.translated || (self.titles.similarity() >= 0.6 && !self.has_companion_titles())
     }
 
+    /// Returns `true` if the titles are similar, and no word shows that they belong to companion works.
+    pub(crate) fn has_alike_titles(&self) -> bool {
+        self.titles.similarity() >= 0.6 && !self.companions
+    }
+
+    /// Returns `true` if the titles may belong to one work at this position. Where several works may be, such as the
+    /// abstracts of a meeting, one different word is enough for another work.
+    pub(crate) fn has_titles_of_position(&self) -> bool {
+        if self.crowded || self.low_page {
+            self.translated || self.has_alike_titles()
+        } else {
+            self.has_compatible_titles()
+        }
+    }
+
+    /// Returns `true` if the abstracts or the numbers of a database differ. The records may still be one work: databases
+    /// also shorten and translate abstracts, and some have a work twice.
+    pub(crate) fn is_contradicted(&self) -> bool {
+        self.summary.differs() || self.other_number
+    }
+
     /// Returns `true` if the titles are nearly equal, but belong to companion works.
     pub(crate) fn has_companion_titles(&self) -> bool {
-        self.titles.similarity() >= 0.9 && !self.near
+        self.titles.similarity() >= 0.9 && self.companions
     }
 
     /// Returns `true` if the records may be two works on one page, whose titles are not the same.
@@ -155,6 +199,27 @@ impl Comparison {
 fn shares_number(a: &Fields, b: &Fields, in_pmc: bool) -> bool {
     let mut numbers = a.accessions().iter().filter(|number| number.starts_with("pmc") == in_pmc);
     numbers.any(|number| b.accessions().contains(number))
+}
+
+/// Returns `true` if a database has different numbers for both. Embase has numbers of two lengths for one work.
+fn have_other_number(a: &Fields, b: &Fields) -> bool {
+    /// The database and the length of its numbers, if that varies, and the number.
+    fn parts(number: &str) -> ((&str, usize), &str) {
+        const PMC: &str = "pmc";
+        match number.split_once(':') {
+            Some((database, number)) => ((database, 0), number),
+            None if number.starts_with(PMC) => ((PMC, 0), number),
+            None => {
+                let digits = number.trim_start_matches('l');
+                (("embase", digits.len()), digits)
+            }
+        }
+    }
+    let differ = |one: &str, other: &str| {
+        let ((series, one), (of_other, other)) = (parts(one), parts(other));
+        series == of_other && one != other
+    };
+    a.accessions().iter().any(|one| b.accessions().iter().any(|other| differ(one, other)))
 }
 
 /// Returns `true` if the kinds of work differ. A work of unknown kind in a journal is an article.
@@ -255,24 +320,6 @@ fn have_other_label(a: &Fields, b: &Fields) -> bool {
 fn has_number_of_versions(record: &Fields) -> bool {
     let digits = ["cd", "mr", "me", "ed"].iter().find_map(|letters| record.page().strip_prefix(letters));
     digits.is_some_and(|digits| digits.len() >= 3)
-}
-
-/// Returns `true` for a first page that is a plain number of at least three digits.
-fn has_large_page(record: &Fields) -> bool {
-    record.page().len() >= 3 && record.page().bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// Returns `true` if two records with the same first page may be two works on that page: the abstracts differ, or a
-/// record is on one page, or its page has a letter and no end. A work that continues on the next page is alone at its
-/// position.
-fn may_share_page(a: &Fields, b: &Fields, summary: Match) -> bool {
-    /// The letter before the number of an article, which no other article has.
-    const ARTICLE: char = 'e';
-    let is_single = |record: &Fields| {
-        let has_letter = record.page().starts_with(|c: char| c.is_ascii_lowercase() && c != ARTICLE);
-        has_letter || record.last_page() == record.page()
-    };
-    !a.has_page_range() && !b.has_page_range() && (summary.differs() || is_single(a) || is_single(b))
 }
 
 fn authors(a: &Fields, b: &Fields) -> Match {

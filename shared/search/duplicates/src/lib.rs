@@ -21,8 +21,8 @@
 //! - `fields`: the compared fields of a record, extracted by `text`, `title`, `place`, `kind` and
 //!   `trials`.
 //! - `keys`: selects the records to compare.
-//! - `comparison`: compares two records value by value; `title_match` compares titles, and
-//!   `companions` distinguishes similar ones.
+//! - `comparison`: compares two records value by value; `title_match` compares titles, `companions` distinguishes
+//!   similar ones, and `position` the positions of one work and of several.
 //! - `table` and `reason`: the conclusions, and their names.
 //! - `group`: groups records into works, and marks the duplicates.
 
@@ -37,6 +37,7 @@ mod journal;
 mod keys;
 mod kind;
 mod place;
+mod position;
 mod reason;
 mod table;
 mod text;

@@ -110,14 +110,15 @@ fn is_confirmed_article(alike: &Comparison) -> bool {
         && (alike.titles.similarity() >= 0.5 || alike.titles == TitleMatch::Missing || alike.page.agrees())
 }
 
-/// The DOIs agree. All abstracts of a supplement may share the supplement's DOI.
-fn by_doi(alike: &Comparison) -> [Line; 8] {
+/// The DOIs agree. All abstracts of a supplement may share the supplement's DOI, and all chapters that of the book.
+fn by_doi(alike: &Comparison) -> [Line; 9] {
     let Comparison { near, long, author, journal, volume, page, summary, .. } = *alike;
+    let contradicted = alike.is_contradicted();
     // Two abstracts of a meeting.
-    let apart = alike.shared_page && summary.differs();
+    let apart = alike.crowded && contradicted;
     let similarity = alike.titles.similarity();
     let is_untitled = alike.titles == TitleMatch::Missing;
-    let is_alike = alike.has_compatible_titles();
+    let is_alike = alike.has_titles_of_position();
     // Front matter of one or two words has the DOI of an issue.
     let is_same = alike.titles == TitleMatch::Same && !alike.brief && !volume.differs() && !journal.differs();
     [
@@ -144,8 +145,8 @@ fn by_doi(alike: &Comparison) -> [Line; 8] {
         (
             author.agrees()
                 && page.agrees()
-                && (is_alike || is_untitled || alike.same_range)
-                && !apart
+                && (alike.translated || alike.has_alike_titles())
+                && !contradicted
                 && !alike.is_shared_by_two(),
             Certain,
             Reason::DoiAuthorPage,
@@ -156,14 +157,12 @@ fn by_doi(alike: &Comparison) -> [Line; 8] {
             Reason::DoiAuthorAlike,
         ),
         (
-            author.agrees()
-                && !page.differs()
-                && (is_alike || is_untitled)
-                && !apart
-                && alike.has_compatible_years(),
+            author.agrees() && !page.differs() && is_alike && !apart && alike.has_compatible_years(),
             Likely,
             Reason::DoiAuthor,
         ),
+        // Titles that were translated from one language in two ways may have no words in common.
+        (author.agrees() && alike.sole && !contradicted, Likely, Reason::DoiAuthorPage),
     ]
 }
 

@@ -189,6 +189,71 @@ fn supplement_abstracts_sharing_doi_are_not_grouped() {
     assert_tiers(&[((&article, "p=1-9", subtitle), Certain)]);
 }
 
+/// The abstracts of a supplement may have its DOI and all of its pages, and the chapters of a book those of the book.
+#[test]
+fn doi_and_pages_of_several_works_are_possible() {
+    let both = "a=Roe, A+Doe, B;y=2018;j=Allergy Letters;v=12;d=10.1000/supplement";
+    let title =
+        |subject: &str| format!("t=Benefit of inhaled selenium in joggers with {subject}: a registry");
+    let one = title("seasonal sneezing");
+    let unrelated = "t=Sensitivity of pollen counters in mountain villages of the north";
+    for place in [
+        "i=Suppl 1;p=12-13",
+        "i=Suppl 1;p=12-12",
+        "i=Suppl 1;p=612-613",
+        "i=Suppl 1;p=117-308",
+        "i=4;p=117-308",
+        "i=S1;p=S1-S200",
+        "i=S1;p=A12-A13",
+        "i=S1;p=A12",
+        "i=S1",
+    ] {
+        let both = format!("{both};{place}");
+        assert_at_most_possible(&[
+            (&both, &one, unrelated),
+            (&both, &one, &title("night cough")),
+            (&both, "t=Prevalence of sneezing", "t=Incidence of sneezing"),
+            (&both, "t=Selenium for adults with coughs", "t=Selenium for children with coughs"),
+            (&both, "t=Cost of selenium in Spain", "t=Cost of selenium in Italy"),
+        ]);
+    }
+    let chapter = "a=Roe, A;y=2016;j=Handbook of Metals;d=10.1000/978-1-0000;k=Book Chapter";
+    assert_at_most_possible(&[
+        (&format!("{chapter};p=1-300"), "t=Overview of zinc", "t=Overview of copper"),
+        (&format!("{chapter};p=12-13"), "t=Overview of zinc", "t=Overview of copper"),
+    ]);
+}
+
+/// One article has its pages and its DOI, although databases translate its title in different ways.
+#[test]
+fn doi_and_pages_of_an_article_outweigh_its_title() {
+    let article = format!("{ZINC};v=103;i=2;p=1175-1181;d=10.1000/article");
+    let german = "t=Zink zur Vorbeugung von Erkaeltungen bei Schulkindern";
+    // No word shows its language.
+    let polish = "t=Zastosowanie cynku u dzieci";
+    let subset = "t=Oral zinc for the prevention of colds in children";
+    assert_tiers(&[
+        ((&article, "", german), Certain),
+        ((&article, "p=12-19", &format!("p=12-19;{german}")), Certain),
+        ((&article, "", subset), Certain),
+        ((&article, "", polish), Likely),
+        ((&article, "p=12-19", &format!("p=12-19;i=;{polish}")), Likely),
+        ((&article, "s=colds", &format!("s=Erkaeltungen;{german}")), Likely),
+        ((&article, "p=12-19;s=colds", &format!("p=12-19;s=Erkaeltungen;{german}")), Likely),
+        ((&article, "e=L620000001", &format!("e=L620000002;{german}")), Likely),
+        ((&article, "e=L620000001", &format!("e=2011000001;{german}")), Certain),
+        ((&article, "w=WOS:000000000000001", &format!("w=BCI:BCI000000000001;{german}")), Certain),
+        ((&article, "e=L620000001", "e=L620000002"), Certain),
+    ]);
+    assert_at_most_possible(&[
+        (&article, "s=colds", &format!("s=przeziebienia;{polish}")),
+        (&article, "e=L620000001", &format!("e=620000002;{polish}")),
+        (&article, "w=WOS:000000000000001", &format!("w=WOS:000000000000002;{polish}")),
+        (&article, "c=PMC1000001", &format!("c=PMC1000002;{polish}")),
+        (&article, "p=1-10", &format!("p=1-10;{polish}")),
+    ]);
+}
+
 /// CENTRAL writes links as journals, and registers as authors.
 #[test]
 fn registrations_are_compared_by_their_numbers() {

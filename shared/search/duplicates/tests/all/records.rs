@@ -4,9 +4,9 @@ use duplicates::Fields;
 use references::Reference;
 
 /// Creates a record from `name=value` pairs: `t` title, `a` authors, `y` year, `j` journal, `v` volume, `i` issue, `p`
-/// pages, `d` DOI, `m` PubMed identifier, `c` number in PubMed Central, `w` number in Web of Science, `s`
-/// abstract, `n` ISSN, `x` number of a registered trial, `k` kind of work, `u` link. A later value
-/// replaces an earlier one, and an empty value removes it.
+/// pages, `d` DOI, `m` PubMed identifier, `c` number in PubMed Central, `w` number in Web of Science, `e` number in
+/// Embase, `s` abstract, `n` ISSN, `x` number of a registered trial, `k` kind of work, `u` link. A later value replaces
+/// an earlier one, and an empty value removes it.
 pub(crate) fn record(said: &str) -> Fields {
     let mut reference = Reference::default();
     for (name, value) in said.split(';').filter_map(|pair| pair.trim().split_once('=')) {
@@ -27,6 +27,7 @@ pub(crate) fn record(said: &str) -> Fields {
             "m" => reference.pmid = text,
             "w" => reference.wos_id = text,
             "c" => reference.pmcid = text,
+            "e" => reference.embase_id = text,
             "k" => reference.r#type = text,
             "u" => reference.url = text,
             // Long enough to be compared, and different for each value.
