@@ -313,8 +313,7 @@ fn by_place(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 5] {
     let same_range = have_same_range(a, b, page);
     // Abstracts of a research group begin with the same sentences.
     let is_alike = alike.has_compatible_titles() || titles == TitleMatch::Missing;
-    let alone =
-        (summary.agrees() && is_alike || !alike.shared_page) && (same_range || !alike.has_companion_titles());
+    let alone = is_only_work(alike, is_alike, same_range);
     [
         (
             placed
@@ -362,6 +361,24 @@ fn by_place(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 5] {
         ),
         (placed && author.agrees() && journal.agrees() && same_year, Possible, Reason::PageJournalAuthor),
     ]
+}
+
+/// Returns `true` if the position of two records has no other work, as far as its pages, titles and abstracts show.
+fn is_only_work(alike: &Comparison, is_alike: bool, same_range: bool) -> bool {
+    if alike.summary.agrees() && is_alike {
+        return same_range || !alike.has_companion_titles();
+    }
+    if alike.shared_page {
+        return false;
+    }
+    if alike.crowded || alike.low_page {
+        // Titles in two languages say as little as a missing one.
+        let is_untold = alike.translated || alike.titles == TitleMatch::Missing;
+        let is_placed = alike.issue.agrees() || same_range;
+        return (alike.has_alike_titles() || is_untold && is_placed || alike.sole)
+            && !alike.is_contradicted();
+    }
+    (same_range || !alike.has_companion_titles()) && (is_alike || !alike.is_contradicted())
 }
 
 /// Matches that are too weak for grouping.

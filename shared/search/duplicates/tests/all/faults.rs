@@ -254,6 +254,69 @@ fn doi_and_pages_of_an_article_outweigh_its_title() {
     ]);
 }
 
+/// Some journals begin each article with page 1, and others each issue.
+#[test]
+fn low_pages_identify_no_article() {
+    let both = "a=Roe, A+Doe, B;y=2018;j=Reports on Science;v=8";
+    for place in ["i=1;p=1-10", "i=1;p=1", "p=1-10", "p=e1-e10", "p=12-19", "i=2;p=12-13", "i=2;p=12"] {
+        for ids in ["", ";s=sleep", ";d=10.1000/one"] {
+            let one = |title: &str| format!("t={title}{ids}");
+            let both = format!("{both};{place}");
+            assert_at_most_possible(&[
+                (
+                    &both,
+                    &one("Benefit of inhaled selenium in adult joggers with seasonal sneezing"),
+                    "t=Sensitivity of pollen counters in mountain villages;s=pollen",
+                ),
+                (
+                    &both,
+                    &one("Benefit of inhaled selenium in adult joggers with seasonal sneezing"),
+                    "t=Benefit of inhaled selenium in adult joggers with night cough",
+                ),
+                (
+                    &both,
+                    &one("Effects of naps on memory of names in young adults"),
+                    "t=Effects of naps on memory of names in older adults;s=naps",
+                ),
+                (&both, &one("The role of zinc"), "t=The role of copper"),
+                (&format!("{both};a="), &one("The role of zinc"), "t=The role of copper"),
+            ]);
+        }
+    }
+    // Abstracts in a supplement, and works with all of its pages.
+    for place in ["i=Suppl 1;p=295", "i=Suppl 1;p=295-296", "i=4;p=117-308"] {
+        let one = "t=Benefit of inhaled selenium in adult joggers";
+        assert_at_most_possible(&[(&format!("{both};{place}"), one, "t=Pollen in mountain villages")]);
+    }
+}
+
+#[test]
+fn low_pages_of_an_issue_identify_its_articles() {
+    let article = format!("{ZINC};v=103;i=2");
+    let german = "t=Zink zur Vorbeugung von Erkaeltungen bei Schulkindern";
+    let polish = "t=Zastosowanie cynku u dzieci";
+    for (place, title) in [
+        ("p=12-19", german),
+        ("p=12", german),
+        ("p=1-8", german),
+        ("i=;p=1-8", german),
+        ("p=12-19", polish),
+        ("p=12-19", "t=口服锌预防学龄儿童感冒的随机对照试验"),
+        ("p=12-19", "t="),
+        ("p=1-8", "t=Oral zinc for the prevention of colds: children"),
+    ] {
+        assert_tiers(&[((&format!("{article};{place}"), "", title), Likely)]);
+    }
+    let short = "t=Zinc in colds";
+    assert_tiers(&[((&format!("{article};p=1-8;{short}"), "", &format!("{short} of children")), Likely)]);
+    assert_at_most_possible(&[
+        (&article, "p=1-8", &format!("p=1-8;{polish}")),
+        (&article, "i=;p=12-19", &format!("i=;p=12-19;{polish}")),
+        (&article, "i=;p=12", &format!("i=;p=12;{german}")),
+        (&article, "p=12-19;s=colds", &format!("p=12-19;s=Erkaeltungen;{german}")),
+    ]);
+}
+
 /// CENTRAL writes links as journals, and registers as authors.
 #[test]
 fn registrations_are_compared_by_their_numbers() {
