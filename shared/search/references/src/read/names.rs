@@ -12,7 +12,7 @@ mod one;
 mod scripts;
 mod shapes;
 
-pub(super) use additions::{is_degree, of_ovid, without_additions, without_homonym};
+pub(super) use additions::{is_degree, of_ovid, repeats_initials, without_additions, without_homonym};
 pub(super) use capitals::{families_first, in_capitals, is_family_of_two, may_have_capitals};
 pub(super) use cells::{separator, split_cell};
 pub(super) use groups::{is_group, is_organisation};
@@ -49,6 +49,7 @@ mod tests {
         assert_eq!(split_cell("JA Smith, A van der Berg"), ["Smith, JA", "van der Berg, A"]);
         assert_eq!(split_cell("Food and Drug Administration"), ["Food and Drug Administration"]);
         assert_eq!(split_cell("Roe J, et al"), ["Roe, J"]);
+        assert_eq!(split_cell("A., Roe, Ann"), ["Roe, Ann"]);
         assert_eq!(
             split_cell("Roe J*, Doe A (1,2), Test Study Group"),
             ["Roe, J", "Doe, A", "Test Study Group"]
@@ -135,6 +136,7 @@ mod tests {
             ("Roe, Ann B., Doe, Carl D.", &["Roe, Ann B.", "Doe, Carl D."]),
             ("J.A. Roe, A.-M. Doe and K. Farm", &["Roe, J.A.", "Doe, A.-M.", "Farm, K."]),
             ("Roe, John, PhD", &["Roe, John"]),
+            ("A.B., Roe, Ann B.; C., Doe, Carl", &["Roe, Ann B.", "Doe, Carl"]),
             ("on behalf of the Test Study Group", &["Test Study Group"]),
             ("Roe J on behalf of the Test Study Group", &["Roe, J", "Test Study Group"]),
             ("Roe & Doe LLC", &["Roe & Doe LLC"]),

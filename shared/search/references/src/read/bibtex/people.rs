@@ -306,6 +306,9 @@ fn person(name: &str) -> Option<String> {
         [family, given] => names::joined(family, given.trim_end_matches([',', ' '])),
         // `Roe, Ann, Jr.`, in the order of other programs.
         [family, given, suffix] if names::is_suffix(suffix) => Some(format!("{family}, {given}, {suffix}")),
+        [initials, family, given] if names::repeats_initials(initials, family, given) => {
+            names::joined(family, given)
+        }
         [group, _, _] if names::is_organisation(group) => Some(parts.join(", ")),
         [family, suffix, given] if !given.is_empty() => Some(format!("{family}, {given}, {suffix}")),
         _ => names::joined(&parts[0], parts[1..].join(", ").trim_end_matches([',', ' '])),
@@ -476,6 +479,7 @@ mod tests {
             ("Ann Roe Jr.", &["Roe, Ann, Jr."]),
             ("Juan de la Roe Jr.", &["de la Roe, Juan, Jr."]),
             ("Roe, Ann, III", &["Roe, Ann, III"]),
+            ("A.B., Roe, Ann B. and C., Doe, Carl", &["Roe, Ann B.", "Doe, Carl"]),
             ("Wei LI and Jun WANG", &["LI, Wei", "WANG, Jun"]),
             ("Roe A and Doe BC and others", &["Roe, A", "Doe, BC"]),
             ("WANG Wei and LI Na and ZHAO Ming", &["WANG, Wei", "LI, Na", "ZHAO, Ming"]),

@@ -47,6 +47,9 @@ pub(in crate::read) fn without_additions(value: &str) -> Cow<'_, str> {
     if let Some(rest) = without_title(&value) {
         value = Cow::Owned(rest.to_owned());
     }
+    if let Some(rest) = without_repeated_initials(&value) {
+        value = Cow::Owned(rest.to_owned());
+    }
     if value.contains([',', '，', '、'])
         && let Some(rest) = without_numbers(&value)
     {
@@ -72,6 +75,34 @@ pub(in crate::read) fn without_additions(value: &str) -> Cow<'_, str> {
         value = Cow::Owned(rest);
     }
     value
+}
+
+/// Removes the initials that Scopus has written in front of the full name since 2025: `A.B., Roe, Ann B.`
+fn without_repeated_initials(value: &str) -> Option<&str> {
+    let (initials, name) = value.split_once(',').filter(|(initials, _)| initials.ends_with('.'))?;
+    let (family, given) = name.split_once(',')?;
+    repeats_initials(initials, family, given).then(|| name.trim_start())
+}
+
+/// Returns `true` for initials with full stops, a family name, and given names that begin with the first of the initials.
+pub(in crate::read) fn repeats_initials(initials: &str, family: &str, given: &str) -> bool {
+    let initials = initials.trim();
+    // A letter of another script may be two Latin ones: `Yu.`
+    let is_initial = |part: &str| {
+        let mut letters = part.trim_start().chars();
+        letters.next().is_some_and(char::is_uppercase)
+            && letters.next().is_none_or(char::is_lowercase)
+            && letters.next().is_none()
+    };
+    let Some(letters) = initials.strip_suffix('.') else { return false };
+    let first = letters.split(['.', '-']).next().unwrap_or_default();
+    let is_whole = given.split_once(',').is_none_or(|(_, rest)| is_suffix(rest.trim()));
+    let mut parts = letters.split(['.', '-']).filter(|part| !part.is_empty());
+    parts.all(is_initial)
+        && given.trim_start().starts_with(first)
+        && is_whole
+        && family.contains(char::is_alphabetic)
+        && !are_initials(family.trim())
 }
 
 /// Removes the name in Latin letters behind a name in other characters: `김철수 ( Chul Soo Kim )`.
@@ -418,6 +449,10 @@ mod tests {
             ("Roe, Ann MD +", "Roe, Ann"),
             ("Roe, Ann B. Ph.D., FACSM", "Roe, Ann B."),
             ("Roe, Ann MSc PhD", "Roe, Ann"),
+            ("A.B., Roe, Ann B.", "Roe, Ann B."),
+            ("È.-M., van der Roe, Ève-Marie", "van der Roe, Ève-Marie"),
+            ("Yu. A., Roe, Yuri A.", "Roe, Yuri A."),
+            ("B., Roe, Bob, Jr.", "Roe, Bob, Jr."),
         ] {
             assert_eq!(without_additions(given), name, "{given}");
         }
@@ -445,6 +480,11 @@ mod tests {
             "Roe, ed",
             "Roe, Ed",
             "Roe, Ann Ma",
+            "A.B., Roe, Bob",
+            "A., B., Ann",
+            "A., Roe, A., Doe",
+            "AB, Roe, Ann",
+            "Roe A., Doe, Ann",
         ] {
             assert_eq!(without_additions(name), name);
         }
