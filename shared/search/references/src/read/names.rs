@@ -16,7 +16,7 @@ pub(super) use additions::{is_degree, of_ovid, repeats_initials, without_additio
 pub(super) use capitals::{families_first, in_capitals, is_family_of_two, may_have_capitals};
 pub(super) use cells::{separator, split_cell};
 pub(super) use groups::{is_group, is_organisation};
-pub(super) use lists::{split_decoded, without_others};
+pub(super) use lists::{pairs_with_suffixes, split_decoded, without_others};
 pub(super) use one::{family_first, one, with_suffix, without_address};
 pub(super) use shapes::{
     are_initials, begins_with_particle, is_ideographic, is_natural, is_short, is_suffix, is_without_alphabet,
@@ -50,6 +50,7 @@ mod tests {
         assert_eq!(split_cell("Food and Drug Administration"), ["Food and Drug Administration"]);
         assert_eq!(split_cell("Roe J, et al"), ["Roe, J"]);
         assert_eq!(split_cell("A., Roe, Ann"), ["Roe, Ann"]);
+        assert_eq!(split_cell("Roe, A., Doe, B., Jr."), ["Roe, A.", "Doe, B., Jr."]);
         assert_eq!(
             split_cell("Roe J*, Doe A (1,2), Test Study Group"),
             ["Roe, J", "Doe, A", "Test Study Group"]
@@ -133,6 +134,11 @@ mod tests {
             ("Roe J. Doe A. B.", &["Roe, J.", "Doe, A. B."]),
             ("Roe J Jr, Doe A", &["Roe, J, Jr", "Doe, A"]),
             ("Roe J.R., Jr., Doe A.", &["Roe, J.R., Jr.", "Doe, A."]),
+            ("Roe, A., Jr., Doe, B.", &["Roe, A., Jr.", "Doe, B."]),
+            ("Roe, A., Doe, B. C., III, Poe, D.", &["Roe, A.", "Doe, B. C., III", "Poe, D."]),
+            ("Roe, Ann B., Doe, Carl, Jr., Poe, Dan", &["Roe, Ann B.", "Doe, Carl, Jr.", "Poe, Dan"]),
+            ("Roe, Jr., Doe, A., Poe", &["Roe, Jr., Doe, A., Poe"]),
+            ("Roe, A., Jr., Sr., Doe, B.", &["Roe, A., Jr., Sr., Doe, B."]),
             ("Roe, Ann B., Doe, Carl D.", &["Roe, Ann B.", "Doe, Carl D."]),
             ("J.A. Roe, A.-M. Doe and K. Farm", &["Roe, J.A.", "Doe, A.-M.", "Farm, K."]),
             ("Roe, John, PhD", &["Roe, John"]),

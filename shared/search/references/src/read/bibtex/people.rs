@@ -237,6 +237,9 @@ fn people(name: &str, is_alone: bool) -> Vec<String> {
     if is_alone && let Some(people) = with_missing_initials(&parts) {
         return people;
     }
+    if let Some(people) = names::pairs_with_suffixes(&parts).filter(|_| !names::is_organisation(bare)) {
+        return people;
+    }
     let has_initial = || bare.split([' ', ',']).any(|word| word.ends_with('.') || word.chars().count() == 1);
     // Initials have up to three letters; longer ones abbreviate organisations. Degrees and suffixes follow names.
     let is_brief =
@@ -493,6 +496,7 @@ mod tests {
             ("Test School, Roe City, United States", &["Test School, Roe City, United States"]),
             ("García Roe, Ana José, Pérez Doe, Eva María", &["García Roe, Ana José, Pérez Doe, Eva María"]),
             ("Roe, Jr., Ann", &["Roe, Ann, Jr."]),
+            ("Roe, A., Jr., Doe, B.", &["Roe, A., Jr.", "Doe, B."]),
             ("M&uuml;ller, Ann", &["Müller, Ann"]),
             ("{Roe; Doe and Sons}", &["Roe; Doe and Sons"]),
             ("Roe A, Doe BC, Poe D", &["Roe, A", "Doe, BC", "Poe, D"]),

@@ -240,6 +240,9 @@ enum Order {
 /// Splits a list of names at commas. Returns `None` for a text without the shape of a name or list.
 fn list(piece: &str, order: Order) -> Option<Vec<String>> {
     let parts: Vec<&str> = piece.split(',').map(str::trim).filter(|part| !is_missing(part)).collect();
+    if let Some(names) = pairs_with_suffixes(&parts) {
+        return Some(names);
+    }
     // "Smith J, Jr., Doe A"
     if let Some(at) = parts.iter().position(|part| is_suffix(part))
         && at > 0
@@ -286,16 +289,8 @@ fn list(piece: &str, order: Order) -> Option<Vec<String>> {
         {
             each(parts)
         }
-        // "Liu, R., Adler, D.G."
-        names
-            if names.len() > 2
-                && names.len().is_multiple_of(2)
-                && names.iter().skip(1).step_by(2).all(|name| are_initials(&name.replace(' ', ""))) =>
-        {
-            Some(names.chunks(2).filter_map(|pair| self::joined(pair[0], pair.get(1)?)).collect())
-        }
-        // "Roe, Ann B., Doe, Carl"
-        names if are_pairs(names) => {
+        // "Liu, R., Adler, D.G." and "Roe, Ann B., Doe, Carl"
+        names if have_initials(names) || are_pairs(names) => {
             Some(names.chunks(2).filter_map(|pair| self::joined(pair[0], pair.get(1)?)).collect())
         }
         // "Smith, Jones, Brown"
@@ -335,6 +330,46 @@ fn with_suffixes(parts: &[&str]) -> Vec<String> {
         }
     }
     names
+}
+
+/// Splits `Roe, A., Jr., Doe, B.` and `Roe, Ann B., Jr., Doe, Carl`: pairs of a family name and given names, and at least
+/// one suffix behind the given names.
+pub(in crate::read) fn pairs_with_suffixes(parts: &[&str]) -> Option<Vec<String>> {
+    /// Two people and a suffix.
+    const MIN_PARTS: usize = 5;
+    if parts.len() < MIN_PARTS || !parts.iter().any(|part| is_suffix(part)) {
+        return None;
+    }
+    let (mut names, mut suffixes): (Vec<&str>, Vec<Option<&str>>) = (Vec::new(), Vec::new());
+    for part in parts {
+        if !is_suffix(part) {
+            names.push(part);
+            continue;
+        }
+        suffixes.resize(names.len().div_ceil(2), None);
+        let last = suffixes.last_mut().filter(|last| last.is_none() && names.len().is_multiple_of(2))?;
+        *last = Some(part);
+    }
+    suffixes.resize(names.len().div_ceil(2), None);
+    if !have_initials(&names) && !are_pairs(&names) {
+        return None;
+    }
+    let pairs = names.chunks(2).zip(suffixes);
+    let people = pairs.filter_map(|(pair, suffix)| {
+        let name = joined(pair[0], pair.get(1)?)?;
+        Some(match suffix {
+            Some(suffix) => [&name, ", ", suffix].concat(),
+            None => name,
+        })
+    });
+    Some(people.collect())
+}
+
+/// Returns `true` if the names are pairs of a family name and initials.
+fn have_initials(names: &[&str]) -> bool {
+    names.len() > 2
+        && names.len().is_multiple_of(2)
+        && names.iter().skip(1).step_by(2).all(|name| are_initials(&name.replace(' ', "")))
 }
 
 /// Returns `true` if the names are pairs of a family name and given names. In at least one pair, an initial has to
