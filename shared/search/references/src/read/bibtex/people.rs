@@ -273,6 +273,10 @@ fn people(name: &str, is_alone: bool) -> Vec<String> {
         {
             parts.chunks(2).filter_map(|pair| names::joined(&plain(pair[0]), &plain(pair.get(1)?))).collect()
         }
+        // `Roe, Ann B., Doe, Carl`
+        [_, _, _, _, ..] if names::are_pairs(&parts) && !names::is_organisation(bare) => {
+            parts.chunks(2).filter_map(|pair| names::joined(&plain(pair[0]), &plain(pair.get(1)?))).collect()
+        }
         // `Roe, A., Doe, B.`
         [_, _, _, _, ..]
             if is_alone
@@ -497,6 +501,10 @@ mod tests {
             ("García Roe, Ana José, Pérez Doe, Eva María", &["García Roe, Ana José, Pérez Doe, Eva María"]),
             ("Roe, Jr., Ann", &["Roe, Ann, Jr."]),
             ("Roe, A., Jr., Doe, B.", &["Roe, A., Jr.", "Doe, B."]),
+            ("Roe, Ann B., Doe, Carl-Dan", &["Roe, Ann B.", "Doe, Carl-Dan"]),
+            ("Roe, Ann B., Doe, Carl and Poe, D.", &["Roe, Ann B.", "Doe, Carl", "Poe, D."]),
+            ("Roe, Ann, Doe, Carl and Poe, D.", &["Roe, Ann, Doe, Carl", "Poe, D."]),
+            ("Test Institute, Ann B., Roe, Doe", &["Test Institute, Ann B., Roe, Doe"]),
             ("M&uuml;ller, Ann", &["Müller, Ann"]),
             ("{Roe; Doe and Sons}", &["Roe; Doe and Sons"]),
             ("Roe A, Doe BC, Poe D", &["Roe, A", "Doe, BC", "Poe, D"]),

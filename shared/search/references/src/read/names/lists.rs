@@ -374,7 +374,7 @@ fn have_initials(names: &[&str]) -> bool {
 
 /// Returns `true` if the names are pairs of a family name and given names. In at least one pair, an initial has to
 /// follow the given name.
-fn are_pairs(names: &[&str]) -> bool {
+pub(in crate::read) fn are_pairs(names: &[&str]) -> bool {
     let is_initial =
         |word: &str| word.chars().filter(|c| c.is_alphabetic()).count() == 1 && are_initials(word);
     let is_family = |name: &str| {
