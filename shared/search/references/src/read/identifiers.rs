@@ -175,6 +175,7 @@ pub(super) fn doi(value: &str) -> Option<String> {
     } else {
         decoded
     };
+    let decoded = if decoded.contains('\\') { Cow::Owned(without_escapes(&decoded)) } else { decoded };
     let value = decoded.as_ref();
     if !spend(value.len()) {
         return None;
@@ -200,6 +201,13 @@ fn is_invisible(c: char) -> bool {
 /// Returns `true` for dashes that word processors write in place of a hyphen.
 fn is_dash(c: char) -> bool {
     matches!(c, '\u{2010}'..='\u{2015}' | '\u{2043}' | '\u{2212}')
+}
+
+/// Removes the backslashes that programs write before punctuation or at the end: `10.5555/a\_1`.
+fn without_escapes(value: &str) -> String {
+    let mut next = value.chars().skip(1);
+    let is_escape = |c: char, next: Option<char>| c == '\\' && next.is_none_or(|c| c.is_ascii_punctuation());
+    value.chars().filter(|c| !is_escape(*c, next.next())).collect()
 }
 
 /// Removes another DOI after a semicolon, comma or bar.
@@ -478,6 +486,9 @@ mod tests {
             ("10.5555/a}", "10.5555/a"),
             ("<https://doi.org/10.5555/a>", "10.5555/a"),
             ("[10.5555/a](https://doi.org/10.5555/a)", "10.5555/a"),
+            (r"10.5555/a\_1", "10.5555/a_1"),
+            (r"https://doi.org/10.5555/a\\_1\(2\)", "10.5555/a_1(2)"),
+            (r"10.5555/a\b\", r"10.5555/a\b"),
             ("10.5555/a[\u{1c}b]", "10.5555/a[b]"),
             ("10.5555/a\u{200b}", "10.5555/a"),
             ("10.5555/a;10.5555/b", "10.5555/a"),
