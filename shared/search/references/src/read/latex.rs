@@ -230,8 +230,8 @@ impl Decoder<'_> {
             }
         }
         let mut left = rest;
-        if let Ok(at) = DROPPED.binary_search_by_key(&name, |(known, _)| known) {
-            for _ in 0..DROPPED[at].1 {
+        if let Some(count) = dropped(name) {
+            for _ in 0..count {
                 let Some((_, length)) = self.argument(left, MAX_ARGUMENT) else { break };
                 left = &left[length..];
             }
@@ -337,6 +337,17 @@ impl Decoder<'_> {
     }
 }
 
+/// The number of arguments of a command that are not text. Files define commands for nothing but the order of a list, such
+/// as `\noop` and `\SortNoop`.
+fn dropped(name: &str) -> Option<usize> {
+    const NOTHING: &[u8] = b"noop";
+    let is_nothing = |part: &[u8]| part.eq_ignore_ascii_case(NOTHING);
+    match DROPPED.binary_search_by_key(&name, |(known, _)| known) {
+        Ok(at) => Some(DROPPED[at].1),
+        Err(_) => name.as_bytes().windows(NOTHING.len()).any(is_nothing).then_some(1),
+    }
+}
+
 /// Returns `true` if the text ends in the name of an accent that is a word, and applies to the letter after the
 /// following blank.
 pub(super) fn ends_in_accent(text: &str) -> bool {
@@ -415,6 +426,7 @@ mod tests {
             (r"\emph{in vivo} and \textit{in vitro}", "in vivo and in vitro"),
             (r"CO\textsubscript{2}, 9\textsuperscript{th}, \mkbibfoo{\enquote{a} b}", "CO2, 9th, “a” b"),
             (r"{\noopsort{x}}Poe, \relax \href{http://a.b}{Home}\vphantom{\}}", "Poe, Home"),
+            (r"{\noop{2003}}2005 {\SortNoop{a}}b \mynoopx{c} \noop d", "2005 b   d"),
             (r"\textcolor{red}{hot} \unknown stays", r"hot \unknown stays"),
             (r"\Abc{} \acro{xyz} \relax{}", r"\Abc xyz "),
             ("1--9 --- well-known ``so'' d'Or", "1–9 — well-known “so” d'Or"),

@@ -110,8 +110,7 @@ pub(super) const SWITCHES: [&str; 57] = [
 ];
 
 /// Commands whose first arguments are not text, and the number of these arguments.
-pub(super) const DROPPED: [(&str, usize); 21] = [
-    ("SortNoop", 1),
+pub(super) const DROPPED: [(&str, usize); 18] = [
     ("begin", 1),
     ("bibinfo", 1),
     ("color", 1),
@@ -122,11 +121,9 @@ pub(super) const DROPPED: [(&str, usize); 21] = [
     ("hspace", 1),
     ("hypertarget", 1),
     ("label", 1),
-    ("noopsort", 1),
     ("phantom", 1),
     ("raisebox", 1),
     ("selectlanguage", 1),
-    ("sortnoop", 1),
     ("special", 1),
     ("texorpdfstring", 1),
     ("textcolor", 1),
