@@ -203,8 +203,7 @@ impl Decoder<'_> {
     fn named(self, text: &str, name: &str, out: &mut String) -> usize {
         let length = 1 + name.len();
         let rest = &text[length..];
-        if let Ok(at) = SYMBOLS.binary_search_by_key(&name, |(known, _)| known) {
-            let symbol = SYMBOLS[at].1;
+        if let Some(symbol) = symbol(name).or_else(|| upright(name)) {
             out.push_str(symbol);
             // A blank after a command only ends it; the name of a function is a separate word.
             let word = symbol.len() > 1 && symbol.is_ascii();
@@ -337,6 +336,23 @@ impl Decoder<'_> {
     }
 }
 
+fn symbol(name: &str) -> Option<&'static str> {
+    let at = SYMBOLS.binary_search_by_key(&name, |(known, _)| known).ok()?;
+    Some(SYMBOLS[at].1)
+}
+
+/// The Greek letter of a command for upright letters: `\upalpha`, `\upvarphi`, `\upDelta` or `\Updelta`.
+fn upright(name: &str) -> Option<&'static str> {
+    let is_greek = |symbol: &&str| symbol.chars().all(|c| matches!(c, '\u{370}'..='\u{3ff}'));
+    if let Some(letter) = name.strip_prefix("up") {
+        return symbol(letter).filter(is_greek);
+    }
+    let letter = name.strip_prefix("Up")?;
+    let mut capital = letter.to_owned();
+    capital.get_mut(..1)?.make_ascii_uppercase();
+    symbol(&capital).filter(is_greek)
+}
+
 /// The number of arguments of a command that are not text. Files define commands for nothing but the order of a list, such
 /// as `\noop` and `\SortNoop`.
 fn dropped(name: &str) -> Option<usize> {
@@ -442,6 +458,8 @@ mod tests {
             (r"$\beta$-blocker at $p \leq 0.05$ with $R_2$ and $n$", "β-blocker at p ≤0.05 with R2 and n"),
             (r"$10^{-3}$ and $\frac n 2$ of $(000\bar{1})$", "10^-3 and n/2 of (0001\u{304})"),
             ("between $5 and $6, $10-$20, a $", "between $5 and $6, $10-$20, a $"),
+            (r"$\upalpha$ $\upvarepsilon$ $\upDelta$9 $\Updelta$8 $\Upomega$", "α ε Δ9 Δ8 Ω"),
+            (r"$a \uparrow b$ \upshape c \upin d \Up e", r"a ↑b c \upin d \Up e"),
             (r"$\alpha$-test \", r"α-test \"),
         ] {
             assert_eq!(decode(text), decoded);

@@ -148,7 +148,7 @@ pub(super) const WRAPPED: [(&str, [&str; 3], usize); 11] = [
 
 /// Commands for characters, sorted by name.
 #[rustfmt::skip]
-pub(super) const SYMBOLS: [(&str, &str); 484] = [
+pub(super) const SYMBOLS: [(&str, &str); 463] = [
     ("AA", "Å"), ("AE", "Æ"), ("Alpha", "Α"), ("Beta", "Β"), ("BibTeX", "BibTeX"), ("Box", "□"), ("Chi", "Χ"),
     ("DH", "Ð"), ("DJ", "Đ"), ("Delta", "Δ"), ("Diamond", "◇"), ("Downarrow", "⇓"), ("EUR", "€"), ("Epsilon", "Ε"),
     ("Eta", "Η"), ("Gamma", "Γ"), ("IJ", "Ĳ"), ("Im", "ℑ"), ("Iota", "Ι"), ("Kappa", "Κ"), ("L", "Ł"),
@@ -224,12 +224,9 @@ pub(super) const SYMBOLS: [(&str, &str); 484] = [
     ("texttwosuperior", "²"), ("textunderscore", "_"), ("textuparrow", "↑"), ("textupsilon", "υ"),
     ("textvisiblespace", " "), ("textxi", "ξ"), ("textyen", "¥"), ("textzeta", "ζ"), ("th", "þ"),
     ("therefore", "∴"), ("theta", "θ"), ("thicksim", "∼"), ("thickspace", " "), ("thinspace", " "), ("times", "×"),
-    ("to", "→"), ("top", "⊤"), ("triangle", "△"), ("triangledown", "▽"), ("trianglelefteq", "⊴"), ("upalpha", "α"),
-    ("uparrow", "↑"), ("upbeta", "β"), ("upchi", "χ"), ("updelta", "δ"), ("updownarrow", "↕"), ("upepsilon", "ε"),
-    ("upeta", "η"), ("upgamma", "γ"), ("upiota", "ι"), ("upkappa", "κ"), ("uplambda", "λ"), ("uplus", "⊎"),
-    ("upmu", "μ"), ("upnu", "ν"), ("upomega", "ω"), ("upphi", "φ"), ("uppi", "π"), ("uppsi", "ψ"), ("uprho", "ρ"),
-    ("upsigma", "σ"), ("upsilon", "υ"), ("uptau", "τ"), ("uptheta", "θ"), ("upupsilon", "υ"), ("upxi", "ξ"),
-    ("upzeta", "ζ"), ("varepsilon", "ε"), ("varkappa", "ϰ"), ("varnothing", "∅"), ("varphi", "φ"), ("varpi", "ϖ"),
+    ("to", "→"), ("top", "⊤"), ("triangle", "△"), ("triangledown", "▽"), ("trianglelefteq", "⊴"), ("uparrow", "↑"),
+    ("updownarrow", "↕"), ("upepsilon", "ε"), ("uplus", "⊎"), ("upphi", "φ"), ("upsilon", "υ"),
+    ("varepsilon", "ε"), ("varkappa", "ϰ"), ("varnothing", "∅"), ("varphi", "φ"), ("varpi", "ϖ"),
     ("varpropto", "∝"), ("varrho", "ϱ"), ("varsigma", "ς"), ("vartheta", "ϑ"), ("vdash", "⊢"), ("vdots", "⋮"),
     ("vee", "∨"), ("vert", "|"), ("wedge", "∧"), ("wp", "℘"), ("xi", "ξ"), ("xrightarrow", "→"), ("xspace", " "),
     ("yen", "¥"), ("zeta", "ζ"),
