@@ -59,7 +59,7 @@ pub(super) fn read<'a>(
     abbreviations: Option<&Abbreviations>,
     parents: Parents<'_>,
 ) -> Result<Draft<'a>, String> {
-    let is_field = |name: &str| INDEX.find(name).is_some();
+    let is_field = |name: &str| find(name).is_some();
     let mut entry = entry::parse(text, abbreviations, is_field).ok_or("it has no opening brace")?;
     let mut draft = Draft::default();
     if let Some(named) = INDEX.find("@") {
@@ -124,7 +124,7 @@ fn join_subtitles(fields: &mut Vec<(Cow<'_, str>, Cow<'_, str>)>) {
 /// Adds a field to the draft, and returns a PMID noted in it.
 fn add<'a>(draft: &mut Draft<'a>, name: &str, text: Cow<'a, str>) -> Option<String> {
     let text = map_text(text, without_conditionals);
-    let Some(named) = INDEX.find(name) else {
+    let Some(named) = find(name) else {
         let text = plain(&text);
         draft.extra.push(name, &text);
         return if name == "note" { noted_pmid(&text) } else { None };
@@ -151,6 +151,12 @@ fn add<'a>(draft: &mut Draft<'a>, name: &str, text: Cow<'a, str>) -> Option<Stri
         _ => draft.add_decoded(named, map_text(text, plain)),
     }
     None
+}
+
+/// Finds the rule of a field. Some programs write its name with a blank: `key words`.
+fn find(name: &str) -> Option<FieldName> {
+    let joined = || name.contains(' ').then(|| INDEX.find(name.replace(' ', ""))).flatten();
+    INDEX.find(name).or_else(joined)
 }
 
 /// Keeps only the text outside of formulas of the conditionals that the American Physical Society writes:

@@ -987,6 +987,14 @@ fn numbers_of_people_and_files_of_a_library_are_left_out() {
 }
 
 #[test]
+fn blanks_in_field_names_of_bibtex_are_ignored() {
+    let entry = "@article{a, title={Tests}, key words = {Zinc, Iron}, Book Title={B}, no te={c}}";
+    let found = references(entry).remove(0);
+    assert_eq!((found.keywords, found.journal.as_deref()), (own(&["Zinc", "Iron"]), Some("B")));
+    assert_eq!(found.extra["no te"], ["c"]);
+}
+
+#[test]
 fn people_in_one_element_of_endnote_are_split() {
     let record = |author: &str| {
         let record =
