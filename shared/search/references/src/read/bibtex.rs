@@ -24,7 +24,7 @@ use crate::work::spend;
 
 /// The fields of BibTeX and of references. The entry type is available under the name `@`.
 pub(super) const RULES: &[Rule] = &[
-    Rule { field: Field::Title, names: &["title", "shorttitle"] },
+    Rule { field: Field::Title, names: &["title", "chapter", "shorttitle"] },
     Rule { field: Field::Book, names: &["booktitle"] },
     Rule { field: Field::Author, names: &["author"] },
     Rule { field: Field::Editor, names: &["editor", "translator"] },
@@ -124,7 +124,8 @@ fn join_subtitles(fields: &mut Vec<(Cow<'_, str>, Cow<'_, str>)>) {
 /// Adds a field to the draft, and returns a PMID noted in it.
 fn add<'a>(draft: &mut Draft<'a>, name: &str, text: Cow<'a, str>) -> Option<String> {
     let text = map_text(text, without_conditionals);
-    let Some(named) = find(name) else {
+    let is_title = |named: &FieldName| named.name != "chapter" || is_title_of_chapter(&text);
+    let Some(named) = find(name).filter(is_title) else {
         let text = plain(&text);
         draft.extra.push(name, &text);
         return if name == "note" { noted_pmid(&text) } else { None };
@@ -151,6 +152,15 @@ fn add<'a>(draft: &mut Draft<'a>, name: &str, text: Cow<'a, str>) -> Option<Stri
         _ => draft.add_decoded(named, map_text(text, plain)),
     }
     None
+}
+
+/// Returns `true` for a chapter with words. Most entries have its number: `12`, `Chapter XII`.
+fn is_title_of_chapter(text: &str) -> bool {
+    let is_word = |word: &&str| word.contains(char::is_lowercase) && word.chars().count() > 1;
+    let mut words = text.split(|c: char| !c.is_alphabetic()).filter(is_word);
+    let (first, others) = (words.next().unwrap_or_default(), words.count());
+    let is_label = ["chapter", "chap", "ch"].iter().any(|label| first.eq_ignore_ascii_case(label));
+    others > usize::from(is_label)
 }
 
 /// Finds the rule of a field. Some programs write its name with a blank: `key words`.

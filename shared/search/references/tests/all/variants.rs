@@ -995,6 +995,22 @@ fn blanks_in_field_names_of_bibtex_are_ignored() {
 }
 
 #[test]
+fn chapter_of_bibtex_may_be_the_title() {
+    let chapter = |fields: &str| references(&format!("@inbook{{a, {fields}}}")).remove(0);
+    let found = chapter("booktitle={Handbook of Tests}, chapter={Zinc and its tests}");
+    assert_eq!(
+        (found.title.as_str(), found.journal.as_deref()),
+        ("Zinc and its tests", Some("Handbook of Tests"))
+    );
+    let found = chapter("title={Handbook}, chapter={Zinc and its tests}");
+    assert_eq!((found.title.as_str(), found.extra["chapter"].len()), ("Handbook", 1));
+    for number in ["12", "Chapter 12", "chapter~XII", "3.2", "Chapter One"] {
+        let found = chapter(&format!("booktitle={{Handbook}}, chapter={{{number}}}"));
+        assert_eq!((found.title.as_str(), found.extra["chapter"].len()), ("Handbook", 1), "{number}");
+    }
+}
+
+#[test]
 fn people_in_one_element_of_endnote_are_split() {
     let record = |author: &str| {
         let record =
