@@ -29,7 +29,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Author, names: &["author"] },
     Rule { field: Field::Editor, names: &["editor", "translator"] },
     Rule { field: Field::Date, names: &["date", "year", "early-access-date", "earlyaccessdate"] },
-    Rule { field: Field::MonthDay, names: &["month"] },
+    Rule { field: Field::MonthDay, names: &["month", "day"] },
     Rule { field: Field::Journal, names: &["journal", "journaltitle", "shortjournal", "fjournal"] },
     Rule { field: Field::Series, names: &["series"] },
     Rule { field: Field::Volume, names: &["volume"] },

@@ -1011,6 +1011,15 @@ fn chapter_of_bibtex_may_be_the_title() {
 }
 
 #[test]
+fn day_field_of_bibtex_completes_date() {
+    let date = |fields: &str| references(&format!("@article{{a, title={{A}}, {fields}}}")).remove(0).date;
+    assert_eq!(date("month={10}, day={5}, year={2001}").as_deref(), Some("2001-10-05"));
+    assert_eq!(date("day=5, month=oct, year={2001}").as_deref(), Some("2001-10-05"));
+    assert_eq!(date("month={10}, day={5--7}, year={2001}").as_deref(), Some("2001-10"));
+    assert_eq!(date("day={5}, year={2001}"), None);
+}
+
+#[test]
 fn people_in_one_element_of_endnote_are_split() {
     let record = |author: &str| {
         let record =
