@@ -40,8 +40,8 @@ fn push(date: &mut String, number: i32) {
 
 /// Parses the date in a value: `2014/05/17/`, `2018 May 17`, `25 Aug 2004`, `20190102`, `JUN 8`, `2014`.
 ///
-/// The beginning of a range (`Nov-Dec`) counts. Numbers are a month and day only after the year: `05/06/2014` has two
-/// meanings, so only its year is used.
+/// The beginning of a range (`Nov-Dec`) counts. Numbers before the year are a day and a month only if one of them cannot be
+/// a month: `05/06/2014` has two meanings, so only its year is used.
 pub(super) fn date(value: &str) -> Date {
     if let Some(year) = four_digits(value) {
         return Date { year: Some(year), ..Date::default() };
@@ -61,7 +61,7 @@ pub(super) fn date(value: &str) -> Date {
     if let Some(date) = words().find_map(compact) {
         return date;
     }
-    if let Some(date) = two_digits(words) {
+    if let Some(date) = two_digits(words).or_else(|| year_last(value)) {
         return date;
     }
     let mut date = Date::default();
@@ -206,6 +206,24 @@ fn two_digits<'a, Words: Iterator<Item = &'a str>>(words: impl Fn() -> Words) ->
     let year = i32::from(small(year).or((year == "00").then_some(0))?);
     let year = if year < PIVOT { 2000 + year } else { 1900 + year };
     Some(plausible(Date { year: Some(year), month: Some(month), day: Some(day) }, true))
+}
+
+/// Parses a date in numbers with the year at its end, if only one order of day and month is possible: `22.08.2000`,
+/// `8/22/2000`.
+fn year_last(value: &str) -> Option<Date> {
+    let word = value.split_whitespace().next()?.trim_end_matches(['.', ',', ';']);
+    let separator = ['.', '/', '-'].into_iter().find(|separator| word.contains(*separator))?;
+    let mut parts = word.split(separator);
+    let (first, second) = (small(parts.next()?)?, small(parts.next()?)?);
+    let year = parts.next().and_then(four_digits).filter(|_| parts.next().is_none())?;
+    let (day, month) = match (first, second) {
+        (13.., 1..=12) => (first, second),
+        (1..=12, 13..) => (second, first),
+        (1..=12, _) if first == second => (first, second),
+        _ => return None,
+    };
+    let date = plausible(Date { year: Some(year), month: Some(month), day: Some(day) }, true);
+    date.day.map(|_| date)
 }
 
 /// Parses the number of a day: `1st`, `22nd`, `3rd`, `4th`.
@@ -371,6 +389,12 @@ mod tests {
             ("15-Jul-19", Some(2019), Some("2019-07-15")),
             ("03-Feb-98", Some(1998), Some("1998-02-03")),
             ("05/06/2014", Some(2014), None),
+            ("22.08.2000", Some(2000), Some("2000-08-22")),
+            ("8/22/2000 10:15", Some(2000), Some("2000-08-22")),
+            ("07-07-2000.", Some(2000), Some("2000-07-07")),
+            ("22/23/2000", Some(2000), None),
+            ("31.02.2000", Some(2000), None),
+            ("22(8) 2000", Some(2000), None),
             ("May 2022", Some(2022), Some("2022-05")),
             ("Jun2020", Some(2020), Some("2020-06")),
             ("2020/06//Jun2020", Some(2020), Some("2020-06")),
