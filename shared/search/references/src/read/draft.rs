@@ -11,7 +11,7 @@ use super::{
     entities,
     extra::Extra,
     field::{FIELDS, Field, FieldName, Value},
-    identifiers, names,
+    identifiers, names, notation,
     placeholders::is_placeholder,
     resolve::FieldResolver,
     tidy,
@@ -91,6 +91,14 @@ impl<'a> Draft<'a> {
     pub(super) fn letter(&mut self, field: Field, letter: &str) {
         self.authors.push(letter.to_owned());
         self.roles.push(field);
+    }
+
+    /// Adds a blank between such characters.
+    pub(super) fn blank(&mut self, field: Field) {
+        if self.authors.last().is_some_and(|name| is_character(name)) {
+            self.authors.push(BLANK.to_owned());
+            self.roles.push(field);
+        }
     }
 
     /// The number of people so far.
@@ -239,8 +247,12 @@ fn repeats(reference: &Reference, value: &Value<'_>) -> bool {
     known.is_some_and(|known| tidy::trim(&value.text) == known)
 }
 
-/// Removes the letters of names that a program wrote as a person each, and returns those names. Single letters are people
-/// if there are at most two next to each other, in capitals. Punctuation is none.
+/// A blank between the letters of names.
+const BLANK: &str = " ";
+
+/// Removes the letters of names that a program wrote as a person each, and returns those names, unless they are a list in
+/// the notation of Python or R. Single letters are people if there are at most two next to each other, in capitals.
+/// Punctuation is none.
 fn take_letters(names: &mut Vec<String>, roles: &mut Vec<Field>) -> Vec<String> {
     /// The number of people in capitals that nearly all names have as letters.
     const MIN_LETTERS: usize = 3;
@@ -252,16 +264,30 @@ fn take_letters(names: &mut Vec<String>, roles: &mut Vec<Field>) -> Vec<String> 
     let people: Vec<_> = std::mem::take(names).into_iter().zip(std::mem::take(roles)).collect();
     for group in people.chunk_by(|(one, _), (other, _)| is_character(one) && is_character(other)) {
         let letters = || group.iter().flat_map(|(name, _)| name.chars()).filter(|c| c.is_alphabetic());
+        let length = group.iter().filter(|(name, _)| name != BLANK).count();
         let is_spelled = group.iter().all(|(name, _)| is_character(name))
-            && (letters().count() >= MIN_LETTERS || group.len() > 1 && letters().any(char::is_lowercase));
-        if is_spelled {
-            spelled.push(group.iter().map(|(name, _)| name.as_str()).collect());
-        } else {
+            && (letters().count() >= MIN_LETTERS || length > 1 && letters().any(char::is_lowercase));
+        if !is_spelled {
             kept.extend(group.iter().filter(|(name, _)| name.contains(char::is_alphanumeric)).cloned());
+            continue;
+        }
+        let text: String = group.iter().map(|(name, _)| name.as_str()).collect();
+        match (people_in_list(text.trim()), group) {
+            (Some(names), [(_, role), ..]) => kept.extend(names.into_iter().map(|name| (name, *role))),
+            _ => spelled.push(text.replace(BLANK, "")),
         }
     }
     (*names, *roles) = kept.into_iter().unzip();
     spelled
+}
+
+/// The people in a list such as `['Roe, Ann', 'Doe, Bob']`, also without its brackets.
+fn people_in_list(text: &str) -> Option<Vec<String>> {
+    let list =
+        if text.starts_with(['\'', '"']) { Cow::Owned(format!("[{text}]")) } else { Cow::Borrowed(text) };
+    let is_list = notation::list(&list).is_some_and(|items| !items.is_empty());
+    let names = is_list.then(|| names::split_cell(&list))?;
+    Some(names.into_iter().filter_map(names::without_address).collect())
 }
 
 /// Returns `true` for a single character, unless it may be a whole name.

@@ -76,6 +76,9 @@ pub(super) fn add<'a>(draft: &mut Draft<'a>, index: &Index, name: &'a str, value
 pub(super) fn add_lines<'a>(draft: &mut Draft<'a>, named: FieldName, value: &'a str) {
     match named.field {
         Field::Author | Field::ShortAuthor | Field::Editor => {
+            if value.is_empty() {
+                draft.blank(named.field);
+            }
             for line in lines::all(value) {
                 if let Some(letter) = single(line) {
                     draft.letter(named.field, letter);

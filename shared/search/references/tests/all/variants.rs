@@ -354,6 +354,24 @@ fn letters_of_a_name_on_separate_lines_are_no_people() {
 }
 
 #[test]
+fn letters_of_a_printed_list_are_people() {
+    let spelled = |list: &str| list.chars().map(|letter| format!("A1  - {letter}\n")).collect::<String>();
+    for (list, names) in [
+        ("['Roe,Ann','Doe,Bob']", &["Roe, Ann", "Doe, Bob"][..]),
+        ("['Roe, Ann Kay', 'Doe, Bob']", &["Roe, Ann Kay", "Doe, Bob"]),
+        ("\"Roe, Ann\", \"Doe, Bob\"", &["Roe, Ann", "Doe, Bob"]),
+        ("c(\"Roe, Ann\", \"Doe, Bob\")", &["Roe, Ann", "Doe, Bob"]),
+    ] {
+        let found = with(&[&spelled(list), "AU  - Poe, Kay", "A1  - "]);
+        assert_eq!(found.authors, own(&[names, &["Poe, Kay"]].concat()), "{list}");
+        assert_eq!(found.extra.get("authors"), None, "{list}");
+    }
+    let found = with(&[&spelled("[Roe, Ann]")]);
+    assert_eq!((found.authors.len(), found.extra["authors"].as_slice()), (0, &own(&["[Roe,Ann]"])[..]));
+    assert_eq!(with(&["AU  - X", "AU  - ", "AU  - Roe, Ann"]).authors, ["X", "Roe, Ann"]);
+}
+
+#[test]
 fn type_in_an_abstract_of_ris_is_text() {
     let found = with(&["AB  - It shows", "TY  - of the disease is important", "in tests", "KW  - b"]);
     assert_eq!(found.r#abstract.as_deref(), Some("It shows TY - of the disease is important in tests"));
