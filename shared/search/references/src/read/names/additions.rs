@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use super::groups::is_organisation;
 use super::shapes::{
-    are_initials, is_ideographic, is_natural, is_short_form, is_suffix, is_without_alphabet,
+    PARTICLES, are_initials, is_ideographic, is_natural, is_short_form, is_suffix, is_without_alphabet,
+    is_word, joined,
 };
 use crate::work::spend;
 
@@ -50,8 +51,8 @@ pub(in crate::read) fn without_additions(value: &str) -> Cow<'_, str> {
     if let Some(rest) = without_repeated_initials(&value) {
         value = Cow::Owned(rest.to_owned());
     }
-    if value.contains([',', '，', '、'])
-        && let Some(rest) = without_numbers(&value)
+    if value.bytes().any(|byte| byte.is_ascii_digit())
+        && let Some(rest) = without_joined_numbers(&value).or_else(|| without_numbers(&value))
     {
         value = Cow::Owned(rest);
     }
@@ -157,7 +158,7 @@ fn without_orcid(value: &str) -> String {
 fn without_numbers(value: &str) -> Option<String> {
     let has_brackets = value.contains(['(', '（']);
     let is_number = |c: char| c.is_ascii_digit() || c == ' ' || (c == ')' && !has_brackets);
-    if !value.bytes().any(|byte| byte.is_ascii_digit()) || !spend(value.len()) || is_organisation(value) {
+    if !value.contains([',', '，', '、']) || !spend(value.len()) || is_organisation(value) {
         return None;
     }
     let parts = || value.split([',', '，', '、']).filter(|part| !part.chars().all(is_number));
@@ -170,8 +171,67 @@ fn without_numbers(value: &str) -> Option<String> {
         return None;
     }
     let names: Vec<&str> = parts().map(|part| part.trim_end_matches(is_number).trim_start()).collect();
-    let is_without_alphabet = names.iter().all(|name| is_without_alphabet(name));
-    Some(names.join(if is_without_alphabet { "、" } else { ", " }))
+    // Two names in natural order with a comma between them may be a single name.
+    let separator = match &names[..] {
+        names if names.iter().all(|name| is_without_alphabet(name)) => "、",
+        names if names.iter().all(|name| is_natural(name)) => " and ",
+        _ => ", ",
+    };
+    Some(names.join(separator))
+}
+
+/// Removes the numbers of affiliations directly behind names in letters: `Ann Roe1, Bob Doe2,3 & Kay Poe4`, `Roe, Ann1`.
+fn without_joined_numbers(value: &str) -> Option<String> {
+    let is_digit = |c: char| c.is_ascii_digit();
+    if !spend(4 * value.len()) {
+        return None;
+    }
+    let parts = value.split(',').flat_map(|part| part.split(" and ")).flat_map(|part| part.split(" & "));
+    let parts = parts.map(str::trim).map(|part| part.strip_prefix("and ").unwrap_or(part));
+    let parts: Vec<(&str, &str)> = parts
+        .filter(|part| !part.is_empty())
+        .map(|part| part.split_at(part.trim_end_matches(is_digit).len()))
+        .collect();
+    let is_short = |(_, number): &(&str, &str)| number.len() <= MAX_NUMBER;
+    if !parts.iter().all(is_short) {
+        return None;
+    }
+    let parts: Vec<(&str, &str)> = parts.into_iter().filter(|(name, _)| !name.is_empty()).collect();
+    let is_name = |(name, number): &(&str, &str)| number.is_empty() || ends_in_name(name);
+    if !parts.iter().all(is_name) || is_organisation(value) {
+        return None;
+    }
+    let numbered = parts.iter().filter(|(_, number)| !number.is_empty()).count();
+    if parts.iter().all(|(name, _)| is_natural(name)) {
+        // The name of a group without a word of organisations may end in a larger number.
+        let is_list = if let [(_, number)] = parts[..] { number.len() == 1 } else { numbered > 1 };
+        let names = || parts.iter().map(|(name, _)| *name).collect::<Vec<_>>();
+        return is_list.then(|| names().join(" and "));
+    }
+    let is_person = |pair: &[(&str, &str)]| {
+        let [(family, none), (given, number)] = pair else { return false };
+        none.is_empty()
+            && !number.is_empty()
+            && family.split(' ').all(|word| is_word(word) || PARTICLES.contains(&word))
+            && given.split(' ').all(|word| is_word(word) || are_initials(word))
+    };
+    let pairs = parts.chunks(2);
+    pairs.clone().all(is_person).then(|| {
+        let names: Vec<String> = pairs.filter_map(|pair| joined(pair[0].0, pair.get(1)?.0)).collect();
+        names.join(" and ")
+    })
+}
+
+/// The maximum number of digits in the number of an affiliation behind a name.
+const MAX_NUMBER: usize = 2;
+/// Parts of organisations, which have numbers.
+const UNITS: [&str; 9] =
+    ["Unit", "District", "Mission", "Panel", "Group", "Team", "Section", "Region", "Committee"];
+
+/// Returns `true` for a text in front of a number that ends in a small letter or an initial, as names of people do.
+fn ends_in_name(name: &str) -> bool {
+    let last = name.rsplit([' ', '-']).next().unwrap_or_default();
+    name.ends_with(|c: char| c.is_lowercase() || c == '.') && !UNITS.contains(&last) && last != "Covid"
 }
 
 /// Removes what Ovid writes behind the name of an author: `Roe, Ann MD, PhD *`, `Doe, Bob 1,2,+`, `Poe, Kay MD`.
@@ -205,14 +265,11 @@ fn without_end_marks(value: &str) -> Option<&str> {
     if !value.ends_with(is_part) || !spend(value.len()) {
         return None;
     }
-    /// Parts of organisations, which have numbers.
-    const UNITS: [&str; 9] =
-        ["Unit", "District", "Mission", "Panel", "Group", "Team", "Section", "Region", "Committee"];
     let name = value.trim_end_matches(is_part);
     let marks = &value[name.len()..];
     let given = name.rsplit(',').next().unwrap_or_default();
     let is_unit = || given.rsplit(' ').next().is_some_and(|word| UNITS.contains(&word));
-    let is_short = |number: &str| number.bytes().filter(u8::is_ascii_digit).count() <= 2;
+    let is_short = |number: &str| number.bytes().filter(u8::is_ascii_digit).count() <= MAX_NUMBER;
     let mut degrees = name.split(',').skip(2).map(str::trim);
     let is_name = marks.starts_with(' ')
         && marks.contains(is_end_mark)
@@ -449,6 +506,15 @@ mod tests {
             ("Roe, Ann MD +", "Roe, Ann"),
             ("Roe, Ann B. Ph.D., FACSM", "Roe, Ann B."),
             ("Roe, Ann MSc PhD", "Roe, Ann"),
+            ("Ann Roe1, Bob Doe2,3", "Ann Roe and Bob Doe"),
+            ("Ann Roe1, Bob C. Doe2,3 & Kay Poe*", "Ann Roe and Bob C. Doe and Kay Poe"),
+            ("Ann Roe1, Bob Doe2, and Kay Poe12", "Ann Roe and Bob Doe and Kay Poe"),
+            ("Ann Roe 1, Bob Doe 2", "Ann Roe and Bob Doe"),
+            ("Ann Roe1", "Ann Roe"),
+            ("Ann Roe1,2", "Ann Roe"),
+            ("Roe, Ann1", "Roe, Ann"),
+            ("van der Roe, Ann B.12,13", "van der Roe, Ann B."),
+            ("Roe, Ann1, Doe, Bob2,3", "Roe, Ann and Doe, Bob"),
             ("A.B., Roe, Ann B.", "Roe, Ann B."),
             ("È.-M., van der Roe, Ève-Marie", "van der Roe, Ève-Marie"),
             ("Yu. A., Roe, Yuri A.", "Roe, Yuri A."),
@@ -480,6 +546,20 @@ mod tests {
             "Roe, ed",
             "Roe, Ed",
             "Roe, Ann Ma",
+            "Roe Covid19",
+            "Roe, Covid19",
+            "INSERM U1018",
+            "Inserm, U1018",
+            "Group 1",
+            "Group1",
+            "COVID-19",
+            "COVID-19, Roe",
+            "Zinc Iron12",
+            "Zinc Horizon2020",
+            "Roe, A1",
+            "Roe, Panel1",
+            "Ann Roe1, Bob Doe",
+            "Ann1 Roe2, Bob Doe2",
             "A.B., Roe, Bob",
             "A., B., Ann",
             "A., Roe, A., Doe",
