@@ -77,6 +77,7 @@ mod tests {
             ("毛泽东", "毛泽东"),
             ("SMITH JA", "SMITH, JA"),
             ("SMITH J.A.B.", "SMITH, J.A.B."),
+            ("JUNCHANG LÜ", "JUNCHANG LÜ"),
             ("IEEE COMP SOC", "IEEE COMP SOC"),
             ("Doe", "Doe"),
         ] {

@@ -10,6 +10,7 @@ use super::{
     shapes::{is_suffix, is_word, joined},
 };
 use crate::work::spend;
+use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
 /// Family names with two letters.
 #[rustfmt::skip]
@@ -48,6 +49,37 @@ pub(super) fn short_family_last(name: &str) -> Option<String> {
     let is_family =
         (3..=4).contains(&family.len()) && is_certain(family) && are_given(given) && !is_organisation(name);
     is_family.then(|| joined(family, given)).flatten()
+}
+
+/// Returns `true` for a Chinese name in capitals that ends in a family name with two letters: `JUNCHANG LÜ`. Chinese family
+/// names have one syllable, except a few. The second letter of initials is hardly I, U or `Ü`.
+pub(super) fn is_chinese_in_capitals(name: &str) -> bool {
+    /// Family names with two syllables.
+    const COMPOUNDS: [&str; 12] = [
+        "DONGFANG",
+        "GONGSUN",
+        "HUANGFU",
+        "LINGHU",
+        "MURONG",
+        "NANGONG",
+        "OUYANG",
+        "SHANGGUAN",
+        "SIMA",
+        "SITU",
+        "XIAHOU",
+        "ZHUGE",
+    ];
+    let Some((given, family)) = name.rsplit_once(' ') else { return false };
+    if family.chars().count() != 2 || !family.chars().all(char::is_uppercase) || !are_capitals(given) {
+        return false;
+    }
+    let letters: String = family.nfd().filter(|c| !is_combining_mark(*c)).collect();
+    // Letters that hardly occur in family names of other languages with such syllables.
+    let is_typical = || given.contains(['X', 'Q']) || given.contains("ZH");
+    let ends_syllable = |rest: &str| !rest.starts_with(['A', 'E', 'I', 'O', 'U']);
+    let has_nasal = || given.split("NG").skip(1).any(ends_syllable);
+    let is_rare = !family.is_ascii() || is_typical() || (family.ends_with(['I', 'U']) && has_nasal());
+    is_rare && is_family_of_two(&letters) && !COMPOUNDS.contains(&given) && has_two_syllables(given)
 }
 
 /// Returns `true` for a value that may be a name with a family name in capitals. Most names fail at this check.
@@ -152,6 +184,39 @@ fn are_in_pinyin(names: &[(&str, &str)]) -> bool {
         && names.iter().any(|(_, family)| family.ends_with(['I', 'U']))
 }
 
+/// Returns `true` for two Chinese syllables, also with a hyphen between them. Without one, the second begins with a
+/// consonant.
+fn has_two_syllables(word: &str) -> bool {
+    let word = word.to_ascii_lowercase();
+    let pair = |first: &str, second: &str| is_chinese_syllable(first) && is_chinese_syllable(second);
+    match word.split_once('-') {
+        Some((first, second)) => pair(first, second),
+        None => {
+            let mut ends = word.char_indices().map(|(at, _)| at).skip(1);
+            let is_pair =
+                |at: usize| !word[at..].starts_with(['a', 'e', 'o']) && pair(&word[..at], &word[at..]);
+            !is_chinese_syllable(&word) && ends.any(is_pair)
+        }
+    }
+}
+
+/// Returns `true` for a syllable that occurs in Chinese. Fewer texts count than for [`is_syllable`].
+fn is_chinese_syllable(text: &str) -> bool {
+    if !is_syllable(text) {
+        return false;
+    }
+    let end = text.find(|c| "aeiouv".contains(c)).unwrap_or(text.len());
+    match text.split_at(end) {
+        ("", rest) => rest.starts_with(['a', 'e', 'o']),
+        (_, "er") => false,
+        (initial, "o") => matches!(initial, "b" | "p" | "m" | "f" | "w"),
+        ("j" | "q" | "x", rest) => rest.starts_with(['i', 'u']),
+        ("zh" | "ch" | "sh" | "r" | "z" | "c" | "s", rest) => rest == "i" || !rest.starts_with('i'),
+        ("g" | "k" | "h" | "f" | "w", rest) => !rest.starts_with('i'),
+        _ => true,
+    }
+}
+
 /// Returns `true` for one or two Chinese syllables.
 fn is_pinyin(word: &str) -> bool {
     let word = word.to_ascii_lowercase();
@@ -200,6 +265,32 @@ mod tests {
             assert_eq!(short_family_last(name).as_deref(), read, "{name}");
         }
         assert!(TWO_LETTERS.is_sorted() && THREE_LETTERS.is_sorted() && GIVEN.is_sorted());
+    }
+
+    #[test]
+    fn chinese_names_in_capitals_are_distinguished_from_initials() {
+        for name in ["JUNCHANG LÜ", "JUNCHANG LU", "MING-HAO WU", "XIAOMING MA", "WEIDONG LI"] {
+            assert!(is_chinese_in_capitals(name), "{name}");
+        }
+        for name in [
+            "WANG LI",
+            "OUYANG YU",
+            "HANSEN LI",
+            "LANGE LI",
+            "CHIANG LI",
+            "SAKAI YU",
+            "JUNCHANG MA",
+            "COHEN LI",
+            "WEBER LI",
+            "MÜLLER LI",
+            "JUNCHANG LX",
+            "JUNCHANG L.U.",
+            "Junchang LU",
+            "LÜ",
+            "ANN JUNCHANG",
+        ] {
+            assert!(!is_chinese_in_capitals(name), "{name}");
+        }
     }
 
     #[test]

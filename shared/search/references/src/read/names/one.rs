@@ -7,7 +7,7 @@ use super::{
         placeholders::is_no_name,
         tidy::{line, tidied},
     },
-    capitals::short_family_last,
+    capitals::{is_chinese_in_capitals, short_family_last},
     groups::{is_organisation, without_lead},
     shapes::{PARTICLES, are_initials, are_initials_of, is_suffix, joined},
 };
@@ -35,6 +35,9 @@ pub(in crate::read) fn one(name: &str) -> Option<String> {
         && let Some(name) = short_family_last(whole)
     {
         return Some(name);
+    }
+    if is_chinese_in_capitals(whole) {
+        return line(name);
     }
     match (before_initials(whole), suffix) {
         // "Team X"
