@@ -12,7 +12,8 @@ use uuid::Uuid;
 /// The machine that a program runs on.
 #[async_trait]
 pub trait Host: Send + Sync {
-    /// Returns the current time. It may jump in either direction; no guarantee depends on it.
+    /// Returns the current time. It may jump in either direction by less than the lifetime of a ledger item, 30 days; no
+    /// guarantee depends on it otherwise.
     fn now(&self) -> Timestamp;
 
     /// Returns `true` if a deadline has passed; `false` without a deadline.

@@ -1,7 +1,7 @@
 //! The partition ledger: each item is loaded, changed by [`dedup::ledger::Item`] and stored in one write.
 
 use async_trait::async_trait;
-use dedup::ledger::Item;
+use dedup::ledger::{ITEM_LIFETIME, Item};
 use dedup::{Admission, CheckTokens, Claim, ClaimPartition, GrantTokens, Release};
 use jiff::Timestamp;
 use messages::{PartitionKey, StoreError, Token};
@@ -18,7 +18,7 @@ impl ClaimPartition for Store {
         let claim = claim.clone();
         let doing = format!("claiming partition {}", claim.partition);
         let work = move |db: &Connection| {
-            let (answer, next) = Item::claim(load(db, claim.partition)?, &claim);
+            let (answer, next) = Item::claim(load_awaited(db, claim.partition, claim.now)?, &claim);
             if let Some(item) = next {
                 save(db, claim.partition, &item)?;
             }
@@ -51,7 +51,7 @@ impl GrantTokens for Store {
         let tokens = tokens.to_vec();
         let doing = format!("granting tokens to partition {partition}");
         let work = move |db: &Connection| {
-            let item = Item::with_tokens(load(db, partition)?, &tokens, now);
+            let item = Item::with_tokens(load_awaited(db, partition, now)?, &tokens, now);
             save(db, partition, &item)
         };
         self.change(Call::LedgerGrant, doing, work).await
@@ -66,7 +66,7 @@ impl GrantTokens for Store {
         let tokens = tokens.to_vec();
         let doing = format!("beginning partition {partition}");
         let work = move |db: &Connection| {
-            let (are_there, begun) = Item::create_if_absent(load(db, partition)?, &tokens, now);
+            let (are_there, begun) = Item::create_if_absent(load_awaited(db, partition, now)?, &tokens, now);
             if let Some(item) = begun {
                 save(db, partition, &item)?;
             }
@@ -83,7 +83,11 @@ impl GrantTokens for Store {
     ) -> Result<(), StoreError> {
         let tokens = tokens.to_vec();
         let doing = format!("revoking tokens of partition {partition}");
-        let work = move |db: &Connection| match Item::without_tokens(load(db, partition)?, &tokens, now) {
+        let work = move |db: &Connection| match Item::without_tokens(
+            load_awaited(db, partition, now)?,
+            &tokens,
+            now,
+        ) {
             Some(item) => save(db, partition, &item),
             None => Ok(()),
         };
@@ -101,8 +105,9 @@ impl CheckTokens for Store {
     ) -> Result<bool, StoreError> {
         let token = token.clone();
         let doing = format!("looking for a token of partition {partition}");
-        let work =
-            move |db: &Connection| Ok(load(db, partition)?.is_some_and(|item| item.is_granted(&token, now)));
+        let work = move |db: &Connection| {
+            Ok(load_awaited(db, partition, now)?.is_some_and(|item| item.is_granted(&token, now)))
+        };
         self.look(Call::LedgerCheck, doing, work).await
     }
 }
@@ -114,6 +119,31 @@ fn load(db: &Connection, partition: PartitionKey) -> Result<Option<Item>, Fault>
         .optional()?;
     stored.as_deref().map(from_json).transpose()
 }
+
+/// Loads an item. A stored message or effect of its partition extends it.
+///
+/// The lifetime of an item exceeds the retention of SQS, so no message arrives after it. The queues in this database keep
+/// their messages until they are handled, also while no program runs.
+fn load_awaited(db: &Connection, partition: PartitionKey, now: Timestamp) -> Result<Option<Item>, Fault> {
+    let Some(mut item) = load(db, partition)? else { return Ok(None) };
+    if item.expires_at <= now && is_awaited(db, partition)? {
+        item.expires_at = now.checked_add(ITEM_LIFETIME).unwrap_or(Timestamp::MAX);
+    }
+    Ok(Some(item))
+}
+
+fn is_awaited(db: &Connection, partition: PartitionKey) -> Result<bool, Fault> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM message WHERE search_id = ?1) OR EXISTS
+        (SELECT 1 FROM outbox WHERE owner = 'saga' AND owner_id = ?1 OR owner = 'session' AND instr(payload, ?1))";
+    Ok(db.prepare_cached(sql)?.query_row([partition.to_string()], |row| row.get(0))?)
+}
+
+/// Deletes the expired items, except those of partitions with a stored message or effect. A session's effect contains the
+/// partition of its message.
+pub(crate) const PURGE: &str = "DELETE FROM ledger WHERE expires_at <= ?1
+    AND partition_id NOT IN (SELECT search_id FROM message WHERE search_id IS NOT NULL)
+    AND partition_id NOT IN (SELECT owner_id FROM outbox WHERE owner = 'saga')
+    AND NOT EXISTS (SELECT 1 FROM outbox WHERE owner = 'session' AND instr(payload, partition_id))";
 
 fn save(db: &Connection, partition: PartitionKey, item: &Item) -> Result<(), Fault> {
     db.prepare_cached("INSERT OR REPLACE INTO ledger VALUES (?1, ?2, ?3)")?.execute(params![

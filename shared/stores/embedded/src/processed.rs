@@ -10,14 +10,22 @@ use crate::Store;
 use crate::intercept::Call;
 use crate::value::nanos;
 
+/// Deletes the expired keys that no message in a queue may repeat. The queues in this database keep their messages until
+/// they are handled.
+pub(crate) const PURGE: &str = "DELETE FROM processed WHERE expires_at <= ?1
+    AND expires_at < (SELECT coalesce(min(sent_at), 9223372036854775807) FROM message)";
+
 #[async_trait]
 impl ProcessedMessages for Store {
     async fn is_remembered(&self, key: &str, now: Timestamp) -> Result<bool, StoreError> {
         let doing = format!("looking for the processed message {key}");
         let key = key.to_owned();
         let work = move |db: &Connection| {
-            let mut statement =
-                db.prepare_cached("SELECT 1 FROM processed WHERE key = ?1 AND expires_at > ?2")?;
+            // A copy of the message was sent before the key expired.
+            let mut statement = db.prepare_cached(
+                "SELECT 1 FROM processed WHERE key = ?1
+                 AND (expires_at > ?2 OR expires_at >= (SELECT min(sent_at) FROM message))",
+            )?;
             Ok(statement.exists(params![key, nanos(now)])?)
         };
         self.look(Call::ProcessedLook, doing, work).await

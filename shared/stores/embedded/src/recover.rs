@@ -11,6 +11,8 @@ use crate::failures;
 use crate::fair_queueing;
 use crate::fault::Fault;
 use crate::folder::{Folder, ObjectFile, ObjectName, is_file, remove};
+use crate::ledger;
+use crate::processed;
 use crate::records;
 use crate::value::nanos;
 use crate::{Lock, Store};
@@ -164,8 +166,8 @@ fn purge(db: &Connection, now: Timestamp, settled: SignedDuration) -> Result<Pur
     let delete = |sql: &str, before: Timestamp| db.prepare_cached(sql)?.execute(params![nanos(before)]);
     Ok(PurgeReport {
         sagas: delete(PURGE_SAGAS, now)?,
-        partitions: delete("DELETE FROM ledger WHERE expires_at <= ?1", now)?,
-        processed: delete("DELETE FROM processed WHERE expires_at <= ?1", now)?,
+        partitions: delete(ledger::PURGE, now)?,
+        processed: delete(processed::PURGE, now)?,
         sessions: delete(PURGE_SESSIONS, old)?,
         records: delete(records::PURGE, now.checked_sub(KEPT_AFTER_EXPIRY).unwrap_or(Timestamp::MIN))?,
         grants: delete("DELETE FROM upload_grant WHERE expires_at <= ?1", now)?,

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
     use crate::search::{keys, shared_keys, study_rows, words};
     use crate::tables::explain;
-    use crate::{failures, fair_queueing, outbox, records, recover, views};
+    use crate::{failures, fair_queueing, ledger, outbox, processed, records, recover, views};
 
     #[test]
     fn sweep_and_queue_queries_use_indexes() {
@@ -239,6 +239,8 @@ mod tests {
             (recover::PURGE_SAGAS, "USING INDEX saga_expiry (expires_at<?)"),
             (recover::PURGE_SESSIONS, "USING INDEX session_age (at<?)"),
             (records::PURGE, "USING INDEX record_expiry (expires_at<?)"),
+            (ledger::PURGE, "USING INDEX ledger_expiry (expires_at<?)"),
+            (processed::PURGE, "USING INDEX processed_expiry (expires_at<?)"),
         ] {
             let plan = explain(&db, query).unwrap();
             assert!(plan.contains(index), "{query}: {plan}");

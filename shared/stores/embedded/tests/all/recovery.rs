@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use dedup::{Admission, Claim, ClaimCondition, ClaimPartition, GrantTokens, Release};
+use dedup::{
+    Admission, CheckTokens, Claim, ClaimCondition, ClaimPartition, GrantTokens, ProcessedMessages, Release,
+};
 use embedded::Store;
 use imports::queues;
 use jiff::SignedDuration;
-use messages::{Outgoing, ReceiveMessages, SendMessages};
+use messages::{Disposition, Outgoing, ReceiveMessages, SendMessages};
 use outbox::{InspectOutbox, OutboxRecord, Owner};
 use saga::{Persist, WriteDocuments};
 use testing::outboxes::claim;
@@ -63,6 +65,63 @@ async fn recovery_ends_lease_keeping_fence_and_tokens() -> TestResult {
     let (fence, remove) = (first.fence, [token].into());
     let release = Release { partition, attempt: dead, fence, remove, ended: false, until: None, now };
     assert!(!store.release(&release).await?, "the dead one releases nothing");
+    Ok(())
+}
+
+const MONTHS: Duration = Duration::from_secs(100 * 24 * 60 * 60);
+
+/// No program runs for months, and the queue keeps its message.
+#[tokio::test]
+async fn waiting_message_keeps_its_tokens() -> TestResult {
+    let depot = Depot::new();
+    let (store, host) = (&depot.store, &*depot.host);
+    let (partition, started) = (sample::partition(host), sample::now(host));
+    let token = messages::Token::minted_at_entry(partition, host_id(&depot));
+    store.grant(partition, std::slice::from_ref(&token), started).await?;
+    let message = sample::message(host, partition);
+    store.send(&[Outgoing::new(&message, queues::SAGA, Duration::ZERO)?]).await.remove(0)?;
+    depot.host.advance(MONTHS);
+    let now = sample::now(host);
+    let lock = Store::lock(depot.folder.path())?;
+    depot.reopened().recover(&lock).await?;
+    assert!(store.is_granted(partition, &token, now).await?);
+    let claim = Claim {
+        partition,
+        attempt: sample::attempt(host),
+        now,
+        lease: SignedDuration::from_secs(60),
+        supersedes: None,
+        requires: ClaimCondition::TokenPresent(token.clone()),
+        new_tokens: Vec::new(),
+        max_tokens: 0,
+        fence: 0,
+        above: 0,
+        until: now,
+    };
+    let (_, answer) = dedup::ledger::ask(store, claim).await?;
+    assert!(matches!(answer, Admission::Admitted(_)), "{answer:?}");
+    let received = store.receive(&queues::SAGA, 10, Duration::from_secs(900)).await?.remove(0);
+    store.answer(&queues::SAGA, &received.receipt, &Disposition::Acknowledge).await?;
+    depot.host.advance(MONTHS);
+    assert!(!store.is_granted(partition, &token, sample::now(host)).await?);
+    Ok(())
+}
+
+/// The program was killed before it acknowledged the message.
+#[tokio::test]
+async fn waiting_message_keeps_processed_keys() -> TestResult {
+    let depot = Depot::new();
+    let (store, host) = (&depot.store, &*depot.host);
+    let message = sample::message(host, sample::partition(host));
+    store.send(&[Outgoing::new(&message, queues::PARSE, Duration::ZERO)?]).await.remove(0)?;
+    store.remember("done", sample::later(sample::now(host), 60)).await?;
+    depot.host.advance(MONTHS);
+    let lock = Store::lock(depot.folder.path())?;
+    depot.reopened().recover(&lock).await?;
+    assert!(store.is_remembered("done", sample::now(host)).await?);
+    let received = store.receive(&queues::PARSE, 10, Duration::from_secs(900)).await?.remove(0);
+    store.answer(&queues::PARSE, &received.receipt, &Disposition::Acknowledge).await?;
+    assert!(!store.is_remembered("done", sample::now(host)).await?);
     Ok(())
 }
 
