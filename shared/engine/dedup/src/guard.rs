@@ -99,6 +99,10 @@ impl HandlerResult {
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>).
 pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(4 * 60 * 60);
 
+/// The minimum delay that a service may ask for. Without it, the answer "retry at once" uses up all deliveries within
+/// milliseconds.
+pub const MIN_RETRY_AFTER: Duration = Duration::from_secs(1);
+
 /// The number of deliveries from which a command is sent again if the invocation has no time for it.
 const LATE_DELIVERIES: u32 = 10;
 
@@ -116,7 +120,8 @@ pub enum HandlerError {
     Retry {
         /// The reason, for the decision log.
         reason: String,
-        /// The delay that the service asked for, up to [`MAX_RETRY_AFTER`]; without one, [`Handler::backoff`] applies.
+        /// The delay that the service asked for, from [`MIN_RETRY_AFTER`] to [`MAX_RETRY_AFTER`]; without one,
+        /// [`Handler::backoff`] applies.
         after: Option<Duration>,
     },
 }
@@ -175,6 +180,8 @@ pub trait Handler: Send + Sync + 'static {
 /// Ports of a guarded handler.
 #[derive(Clone)]
 pub struct Ports {
+    /// The queue that delivers the commands, to which they are sent again; `None` for the queue of the command's type.
+    pub queue: Option<Queue>,
     /// Sends the replies.
     pub send: Arc<dyn SendMessages>,
     /// Stores of the duplicate filter. Without them every redelivery is handled, which suits handlers that only reply.
@@ -190,10 +197,12 @@ pub fn guard<H: Handler>(ports: Ports, handler: H) -> Arc<dyn Consumer> {
     let filter = ports
         .filter
         .map(|stores| Filter::new(ports.reporter.function, stores, Arc::clone(&ports.reporter.host)));
-    Arc::new(IdempotentConsumer { send: ports.send, filter, reporter: ports.reporter, handler })
+    let queue = ports.queue.unwrap_or(H::Command::QUEUE);
+    Arc::new(IdempotentConsumer { queue, send: ports.send, filter, reporter: ports.reporter, handler })
 }
 
 struct IdempotentConsumer<H> {
+    queue: Queue,
     send: Arc<dyn SendMessages>,
     filter: Option<Filter>,
     reporter: Reporter,
@@ -272,7 +281,8 @@ impl<H: Handler> IdempotentConsumer<H> {
             Ok(()) => Disposition::Acknowledge,
             Err(Failure::Handler(HandlerError::Permanent(why))) => reporter.reject(Some(&asked.message), why),
             Err(Failure::Handler(HandlerError::Retry { reason, after: Some(after) })) => {
-                reporter.retry_after(&asked.message, after.min(MAX_RETRY_AFTER), received, reason)
+                let after = after.clamp(MIN_RETRY_AFTER, MAX_RETRY_AFTER);
+                reporter.retry_after(&asked.message, after, received, reason)
             }
             Err(error) if error.is_of_message() => {
                 reporter.faulty(Some(&asked.message), received, chain(&error))
@@ -374,7 +384,7 @@ impl<H: Handler> IdempotentConsumer<H> {
     /// Sends the command again, and remembers that this record of it is done.
     async fn resend(&self, asked: &CommandMessage<H::Command>, delivery: &Delivery) -> Result<(), Failure> {
         let Message { id, partition, .. } = asked.message;
-        let (queue, body) = (H::Command::QUEUE, delivery.body.clone());
+        let (queue, body) = (self.queue.clone(), delivery.body.clone());
         let again = Outgoing { id, partition, queue, body, delay: Duration::ZERO };
         self.send.send(&[again]).await.into_iter().collect::<Result<(), _>>()?;
         if let Some(filter) = &self.filter
@@ -588,7 +598,8 @@ mod tests {
     fn redelivery_of_continued_command_sends_no_further_copy() {
         let (sent, memory) = (Arc::new(Outbox::default()), Arc::new(Memory::default()));
         let filter = Some(Stores { processed: memory.clone(), tokens: memory });
-        let consumer = guard(Ports { send: sent.clone(), filter, reporter: reporter() }, Continuing);
+        let consumer =
+            guard(Ports { queue: None, send: sent.clone(), filter, reporter: reporter() }, Continuing);
         let body = command(0).encode().unwrap();
         let receive = |record_id: &str, receive_count| {
             let delivery = Delivery { record_id: record_id.into(), body: body.clone(), receive_count };
@@ -610,7 +621,8 @@ mod tests {
     fn command_without_time_left_is_sent_again_before_its_last_delivery() {
         let (sent, memory) = (Arc::new(Outbox::default()), Arc::new(Memory::default()));
         let filter = Some(Stores { processed: memory.clone(), tokens: memory });
-        let consumer = guard(Ports { send: sent.clone(), filter, reporter: reporter() }, Replying);
+        let consumer =
+            guard(Ports { queue: None, send: sent.clone(), filter, reporter: reporter() }, Replying);
         let body = command(0).encode().unwrap();
         let receive = |receive_count| {
             let delivery = Delivery { record_id: "1".into(), body: body.clone(), receive_count };
@@ -626,7 +638,8 @@ mod tests {
     #[test]
     fn reply_between_sagas_goes_to_requesting_partition() {
         let sent = Arc::new(Outbox::default());
-        let consumer = guard(Ports { send: sent.clone(), filter: None, reporter: reporter() }, Replying);
+        let consumer =
+            guard(Ports { queue: None, send: sent.clone(), filter: None, reporter: reporter() }, Replying);
         let sender = PartitionKey::from_uuid(Uuid::from_u128(2));
         let reply_to = messages::ReplyAddress { queue: CARDS, partition: sender };
         let reply_token = Some(Token::minted_at_entry(sender, Uuid::from_u128(3)));
@@ -661,7 +674,7 @@ mod tests {
 
     fn answer(handler: impl Handler<Command = Command>, after_s: u64) -> Disposition {
         let send = Arc::new(StillHost);
-        let consumer = guard(Ports { send, filter: None, reporter: reporter() }, handler);
+        let consumer = guard(Ports { queue: None, send, filter: None, reporter: reporter() }, handler);
         let body = command(after_s).encode().unwrap();
         let delivery = Delivery { record_id: "1".into(), body, receive_count: 1 };
         consumer.consume(&[delivery], None).now_or_never().unwrap().remove(0)
@@ -686,8 +699,10 @@ mod tests {
 
     #[test]
     fn unsent_reply_is_retried_without_backoff_of_handler() {
-        let consumer =
-            guard(Ports { send: Arc::new(ThrottledSender), filter: None, reporter: reporter() }, Replying);
+        let consumer = guard(
+            Ports { queue: None, send: Arc::new(ThrottledSender), filter: None, reporter: reporter() },
+            Replying,
+        );
         let body = command(0).encode().unwrap();
         let delivery = Delivery { record_id: "1".into(), body, receive_count: 1 };
         let answer = consumer.consume(&[delivery], None).now_or_never().unwrap().remove(0);

@@ -156,13 +156,13 @@ impl Engine {
         let tokens = Arc::clone(&self.partitions()?.granted);
         let filter = Some(filter::Stores { processed: self.processed.clone()?, tokens });
         let (send, reporter) = (Arc::clone(&self.send), self.reporter(function));
-        Ok(guard::guard(guard::Ports { send, filter, reporter }, handler))
+        Ok(guard::guard(guard::Ports { queue: self.queue.clone(), send, filter, reporter }, handler))
     }
 
     /// Works like [`Engine::guard`], for a handler that only replies and may reply to every duplicate.
     pub fn reply<H: Handler>(&self, function: &'static str, handler: H) -> Arc<dyn Consumer> {
         let (send, reporter) = (Arc::clone(&self.send), self.reporter(function));
-        guard::guard(guard::Ports { send, filter: None, reporter }, handler)
+        guard::guard(guard::Ports { queue: self.queue.clone(), send, filter: None, reporter }, handler)
     }
 
     /// Returns the sweep of sessions and outboxes.
