@@ -25,6 +25,7 @@ struct Overloaded;
 
 #[async_trait]
 impl IdempotentRequest for Book {
+    const NAME: &'static str = "Book";
     type Error = Overloaded;
 
     fn is_repeated(&self, stored: &Value, own: &Value) -> bool {
@@ -117,12 +118,37 @@ async fn request_of_an_earlier_version_is_recognised() {
     assert!(matches!(refused, Err(RequestError::KeyReused)));
 }
 
+/// Returns seats. Its serialized form equals that of a booking.
+#[derive(Serialize)]
+struct Return {
+    seats: u64,
+}
+
+#[async_trait]
+impl IdempotentRequest for Return {
+    const NAME: &'static str = "Return";
+    type Error = Overloaded;
+
+    async fn perform(&self, _: &mut OpenSession<'_>) -> Result<Response, Overloaded> {
+        unreachable!("its key was used for another request")
+    }
+}
+
+#[tokio::test]
+async fn key_of_another_kind_of_request_is_refused() {
+    let (world, partition) = (World::new(), PartitionKey::named("seats", "all"));
+    world.book("one", 4).await.unwrap();
+    let refused = world.entry.respond_once("ann", "one", partition, &Return { seats: 4 }).await;
+    assert!(matches!(refused, Err(RequestError::KeyReused)));
+}
+
 /// A request whose response is kept for a given time.
 #[derive(Serialize)]
 struct BookBriefly<const HOURS: i64>;
 
 #[async_trait]
 impl<const HOURS: i64> IdempotentRequest for BookBriefly<HOURS> {
+    const NAME: &'static str = "BookBriefly";
     type Error = Overloaded;
     const RETENTION: SignedDuration = SignedDuration::from_hours(HOURS);
 

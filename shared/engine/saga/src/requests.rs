@@ -4,9 +4,11 @@
 //! such as the `Idempotency-Key` header of an HTTP request. The response is committed in the session of the request,
 //! together with its records and messages. A repeated request gets the stored response and has no further effect.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
-use messages::StoreError;
+use messages::{Backoff, StoreError};
 use outbox::session::CommitError;
 use outbox::{Key, StageError};
 use serde::{Deserialize, Serialize};
@@ -19,12 +21,19 @@ const RESPONSES: &str = "response";
 /// The maximum length of a key in bytes.
 const MAX_KEY: usize = 255;
 /// The maximum number of attempts at a request that conflicts with another one.
-const ATTEMPTS: usize = 20;
+const ATTEMPTS: u32 = 20;
+/// The delays between these attempts. Without them, many requests of one record use up their attempts.
+const CONFLICT: Backoff = Backoff { first: Duration::from_millis(2), max: Duration::from_millis(200) };
 
-/// A request that takes effect once. Its serialized form is stored with the response, to detect that a client uses a
-/// key for two different requests.
+/// A request that takes effect once. Its name and serialized form are stored with the response, to detect that a client
+/// uses a key for two different requests. The serialized form therefore has to contain everything that distinguishes
+/// them, such as the id of the entity that a path names, and to be equal for repetitions: a field that is encrypted with
+/// random numbers requires [`IdempotentRequest::is_repeated`].
 #[async_trait]
 pub trait IdempotentRequest: Serialize + Send + Sync {
+    /// The name of the request, which is stored with the response. Another kind of request cannot use the key.
+    const NAME: &'static str;
+
     /// The reason why the request failed. A failure is not stored, so the request may be repeated with the same key.
     type Error;
 
@@ -90,6 +99,9 @@ pub enum RequestError<E> {
 /// The stored form of a response.
 #[derive(Serialize, Deserialize)]
 struct StoredResponse {
+    /// `None` in the records of earlier versions.
+    #[serde(default)]
+    name: Option<String>,
     request: Value,
     response: Response,
 }
@@ -118,7 +130,11 @@ impl EntryPoint {
         let mut attempts = 1..ATTEMPTS;
         loop {
             match self.try_respond(&record, partition, request).await {
-                Err(RequestError::Commit(CommitError::Changed)) if attempts.next().is_some() => {}
+                Err(RequestError::Commit(CommitError::Changed)) => {
+                    let Some(attempt) = attempts.next() else { return Err(CommitError::Changed.into()) };
+                    let host = &self.sessions.dispatcher.reporter.host;
+                    host.sleep(CONFLICT.after(attempt, host.unit_random())).await;
+                }
                 done => return done,
             }
         }
@@ -135,13 +151,18 @@ impl EntryPoint {
         let mut session = self.session(partition);
         if let Some(found) = session.read(record.clone()).await? {
             let found: StoredResponse = serde_json::from_value(found.body).map_err(staged)?;
-            return match request.is_repeated(&found.request, &content) {
+            let has_name = found.name.is_none_or(|name| name == R::NAME);
+            return match has_name && request.is_repeated(&found.request, &content) {
                 true => Ok(RequestOutcome { response: found.response, is_repeated: true }),
                 false => Err(RequestError::KeyReused),
             };
         }
         let response = request.perform(&mut session).await.map_err(RequestError::Failed)?;
-        let stored = json!(StoredResponse { request: content, response: response.clone() });
+        let stored = json!(StoredResponse {
+            name: Some(R::NAME.to_owned()),
+            request: content,
+            response: response.clone()
+        });
         let now = self.sessions.dispatcher.reporter.host.now();
         let kept_until = now.saturating_add(R::RETENTION).unwrap_or(Timestamp::MAX);
         session.write_until(record.clone(), stored, kept_until);
