@@ -31,8 +31,8 @@ pub const NAME: &str = "report-faults";
 /// The function's entry in the table of the application.
 pub static FUNCTION: Function<Ports> = Function {
     name: NAME,
-    // A retry grants tokens.
-    services: &[Service::DATABASE, Service::LEDGER],
+    // A retry grants tokens, and looks for those of old events.
+    services: &[Service::DATABASE, Service::LEDGER, Service::TOKENS],
     source: Source::Queue(PARSE_DEAD),
     sends: &[UPLOADS, SAGA, PARSE, CONTROL],
     drains: &[SAGA_DEAD, CONTROL_DEAD, PARSE_UNREADABLE, UPLOADS_DEAD],

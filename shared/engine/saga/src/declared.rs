@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use messages::{Outgoing, Queue, QueueSpec, SendError, SendMessages, StoreError, naming};
+use outbox::session::CONTROL;
 
 use crate::engine::Engine;
 use crate::runner::LAST_POSTPONED_DELIVERY;
@@ -56,6 +57,20 @@ impl<P> System<P> {
         self.functions.iter().copied().filter(|function| function.source == Source::Requests)
     }
 
+    /// Returns the queues to which a function needs permission to send: those that it declares, and its own if it is
+    /// behind a queue of commands. A handler sends a command again that continues later, or for which it had no time.
+    pub fn sends_of(&self, function: &Function<P>) -> Vec<Queue> {
+        let is_dead =
+            |queue: &Queue| self.queues.iter().any(|spec| spec.dead_letters.as_ref() == Some(queue));
+        let has_commands = |queue: &&Queue| {
+            let spec = QueueSpec::of(self.queues, queue);
+            spec.is_some_and(|spec| spec.events.is_none()) && **queue != CONTROL && !is_dead(queue)
+        };
+        let own = function.source.queue().filter(has_commands);
+        let own = own.filter(|queue| !function.sends.contains(queue));
+        function.sends.iter().chain(own).cloned().collect()
+    }
+
     fn specifies(&self, queue: &Queue) -> bool {
         QueueSpec::of(self.queues, queue).is_some()
     }
@@ -71,11 +86,23 @@ impl<P> System<P> {
         for name in repeated(dead) {
             faults.push(format!("{name} is the dead-letter queue of several queues"));
         }
-        for QueueSpec { queue, dead_letters, receive_limit, events, batch_size, .. } in self.queues {
+        for QueueSpec { queue, dead_letters, receive_limit, events, batch_size, workers, .. } in self.queues {
             let mut sources = self.functions.iter().filter_map(|function| function.source.queue());
-            if *batch_size > 0 && !sources.any(|source| source == queue) {
+            let has_function = sources.any(|source| source == queue);
+            if *batch_size > 0 && !has_function {
                 faults.push(format!(
                     "queue {queue} is specified with a consumer, and no function is behind it"
+                ));
+            }
+            if has_function && (*batch_size == 0 || *workers == 0) {
+                faults.push(format!(
+                    "queue {queue} has a function, and is specified without a consumer, or with no messages in a batch"
+                ));
+            }
+            if !is_queue_name(queue.name()) {
+                faults.push(format!(
+                    "the name of queue {:?} is not 1 to {MAX_QUEUE_NAME} letters, digits, hyphens and underscores",
+                    queue.name()
                 ));
             }
             if let Some(sent_to) = events.map(|events| events.queue()).filter(|sent_to| sent_to != queue) {
@@ -128,6 +155,16 @@ impl<P> System<P> {
             }
         }
     }
+}
+
+/// The maximum length of a queue's name. SQS accepts 80 characters
+/// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html>), and the template puts
+/// the name of the stack in front of it.
+const MAX_QUEUE_NAME: usize = 60;
+
+fn is_queue_name(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    (1..=MAX_QUEUE_NAME).contains(&text.len()) && text.bytes().all(allowed)
 }
 
 fn is_name(text: &str) -> bool {

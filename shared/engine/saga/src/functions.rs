@@ -35,8 +35,8 @@ impl<P: AsRef<Engine>> Function<P> {
     /// Works like [`Function::dispatch_outbox`]. Its schedule also stores the messages of these dead-letter queues as
     /// failures, and continues the retries of an operator; see [`crate::failures`].
     pub const fn dispatch_outbox_and_failures(sends: &'static [Queue], drains: &'static [Queue]) -> Self {
-        // A retry grants tokens.
-        Self::dispatch_outbox_with(sends, &[Service::DATABASE, Service::LEDGER], drains)
+        // A retry grants tokens, and looks for those of old events.
+        Self::dispatch_outbox_with(sends, &[Service::DATABASE, Service::LEDGER, Service::TOKENS], drains)
     }
 
     const fn dispatch_outbox_with(

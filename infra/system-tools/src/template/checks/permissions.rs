@@ -139,7 +139,8 @@ fn needed<P>(
         calls.extend(on(&RECEIVE, &queue(source)));
     }
     let dead = source.and_then(|queue| QueueSpec::dead_letters_of(system.queues, queue));
-    let sends = declared.sends.iter().chain(&dead).map(queue).chain(on_failure(function));
+    let sends = system.sends_of(declared);
+    let sends = sends.iter().chain(&dead).map(queue).chain(on_failure(function));
     calls.extend(sends.flat_map(|queue| on(&["sqs:SendMessage"], &queue)));
     if !declared.drains.is_empty() {
         // An operator's retry counts the messages in these queues and in their dead-letter queues: its first messages have

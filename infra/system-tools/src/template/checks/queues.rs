@@ -180,10 +180,11 @@ pub(crate) fn loops<P>(system: &System<P>, template: &Template) -> Vec<Finding> 
         let Some(declared) = function.declaration(system) else { continue };
         let Some(own) = declared.source.queue() else { continue };
         let allows = function.properties["RecursiveLoop"] == "Allow";
-        if declared.sends.contains(own) && !allows {
+        let sends_to_own = system.sends_of(declared).contains(own);
+        if sends_to_own && !allows {
             findings.push(Finding::new(function.id, "sends to its own queue, and Lambda stops it as a loop"));
         }
-        if !declared.sends.contains(own) && allows {
+        if !sends_to_own && allows {
             findings
                 .push(Finding::new(function.id, "allows loops, although it does not send to its own queue"));
         }
