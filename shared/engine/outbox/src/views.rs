@@ -70,7 +70,8 @@ fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Erro
 }
 
 impl View {
-    /// Returns the view of a state in the default list, without a time of creation.
+    /// Returns the view of a state in the default list, without a time of creation. Instances that wait for nothing are
+    /// only reported if their views have one.
     ///
     /// # Errors
     /// Returns an error if the state cannot be represented in JSON.

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use messages::store::chain;
 use messages::{Depth, Host, InspectQueues, PartitionKey, Queue, QueueSpec, StoreError, Token};
 use outbox::session::CONTROL;
-use outbox::{InspectOutbox, Key, Write};
+use outbox::{InspectOutbox, Key, View, Write};
 use saga::failures::{FailureStatus, Operation, Phase, Selection};
 use saga::{Engine, MissingSetting, Partitions, Stores, SweepHeartbeat, System};
 use serde::{Deserialize, Serialize};
@@ -223,7 +223,12 @@ impl Health {
             if let Some(views) = known("unfinished instances", views) {
                 report.unfinished = Some(views.len());
                 let now = self.host.now();
-                let old = views.iter().filter(|view| now.duration_since(view.created_at) > STALLED_AFTER);
+                // The age of an instance without a time of creation is unknown.
+                let is_old = |view: &&View| {
+                    view.created_at > Timestamp::UNIX_EPOCH
+                        && now.duration_since(view.created_at) > STALLED_AFTER
+                };
+                let old = views.iter().filter(is_old);
                 let old: Vec<PartitionKey> = old.map(|view| view.partition).collect();
                 report.stalled = known("stalled instances", self.stalled(&old).await);
             }
