@@ -1,6 +1,7 @@
 //! Reads records on several threads while more records are found.
 
 use std::{
+    borrow::Cow,
     num::NonZeroUsize,
     ops::Range,
     sync::{
@@ -15,7 +16,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::{
     Format, Outcome, Quarantine, Record, Reference,
-    encoding::{Decoder, decode, decode_cut, encoded_twice, printable},
+    encoding::{Decoder, decode, decode_cut, encoded_twice, printable_utf8, without_c1},
     outcome::{EXCERPT_CHARS, REASON_CHARS},
     read,
     work::{self, Stop},
@@ -223,11 +224,13 @@ impl Batch<'_> {
 
     /// Reads a record; `dropped` control characters were removed from its text.
     fn reference(&self, text: &str, dropped: usize, parents: read::Parents<'_>) -> Result<Reference, String> {
-        let mut is_twice = false;
+        let (mut is_twice, mut dropped) = (false, dropped);
         let read = || {
             let decoded = encoded_twice(text);
             is_twice = decoded.is_some();
-            read::read(self.format, self.context, decoded.as_deref().unwrap_or(text), parents)
+            let (text, undefined) = without_c1(decoded.map_or(Cow::Borrowed(text), Cow::Owned));
+            dropped += undefined;
+            read::read(self.format, self.context, &text, parents)
         };
         let bytes = text.len() + parents.bytes();
         let mut reference = work::within(work::budget(bytes), read).map_err(|error| error.to_string())??;
@@ -246,7 +249,7 @@ impl Batch<'_> {
         let parents = read::Parents { records: &found.parents, legacy };
         let text = match (fault, found.text) {
             (Some(fault), _) => Err(fault),
-            (None, Ok(text)) => printable(text.into()),
+            (None, Ok(text)) => printable_utf8(text.into()),
             (None, Err(raw)) => decode(raw, legacy),
         };
         let read =

@@ -212,11 +212,11 @@ pub(crate) fn decode<'a>(bytes: &'a [u8], legacy: Decoder) -> Result<(Cow<'a, st
     if legacy.is_iso_2022_jp() && has_escape(bytes) {
         return printable(legacy.decode(bytes));
     }
-    printable(match std::str::from_utf8(bytes) {
-        Ok(text) => Cow::Borrowed(text),
-        Err(_) if is_cut_utf8(bytes) => String::from_utf8_lossy(bytes),
-        Err(_) => legacy.decode(bytes),
-    })
+    match std::str::from_utf8(bytes) {
+        Ok(text) => printable_utf8(text.into()),
+        Err(_) if is_cut_utf8(bytes) => printable_utf8(String::from_utf8_lossy(bytes)),
+        Err(_) => printable(legacy.decode(bytes)),
+    }
 }
 
 /// Decodes a text that a program encoded in UTF-8 twice, because it took the bytes for Windows-1252: `MÃ¼ller`.
@@ -224,7 +224,9 @@ pub(crate) fn encoded_twice(text: &str) -> Option<String> {
     if !has_first_byte(text.as_bytes()) || !spend(text.len()) {
         return None;
     }
-    let (bytes, _, has_errors) = encoding_rs::WINDOWS_1252.encode(text);
+    // The program may have taken the bytes for ISO-8859-1.
+    let text = if has_c1(text) { text.chars().map(windows_1252).collect() } else { Cow::Borrowed(text) };
+    let (bytes, _, has_errors) = encoding_rs::WINDOWS_1252.encode(&text);
     if has_errors { None } else { String::from_utf8(bytes.into_owned()).ok() }
 }
 
@@ -233,6 +235,52 @@ pub(crate) fn encoded_twice(text: &str) -> Option<String> {
 fn has_first_byte(text: &[u8]) -> bool {
     memchr::memchr_iter(0xc3, text)
         .any(|at| matches!(text.get(at + 1), Some(0x82..=0x86 | 0x90 | 0x91 | 0xa2)))
+}
+
+/// The characters of Windows-1252 that ISO-8859-1 has as the control characters U+0080 to U+009F. Five are undefined.
+#[rustfmt::skip]
+const C1: [char; 32] = [
+    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}',
+    '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
+];
+
+/// Returns `true` for a text with control characters beyond ASCII.
+fn has_c1(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    memchr::memchr_iter(0xc2, bytes).any(|at| matches!(bytes.get(at + 1), Some(0x80..=0x9f)))
+}
+
+/// The character of Windows-1252 with the number of this control character. Other characters remain.
+fn windows_1252(c: char) -> char {
+    (c as usize).checked_sub(0x80).and_then(|at| C1.get(at)).copied().unwrap_or(c)
+}
+
+/// Replaces control characters beyond ASCII by the characters of Windows-1252 with the same numbers. Undefined ones are
+/// dropped, and so are the marks of libraries around the article before a title. Returns the text and the number of
+/// dropped characters.
+pub(crate) fn without_c1(text: Cow<'_, str>) -> (Cow<'_, str>, usize) {
+    /// The marks that begin and end text that is ignored in sorting.
+    const MARKS: [(char, char); 2] = [('\u{88}', '\u{89}'), ('\u{98}', '\u{9c}')];
+    // U+0085 alone is a line break of other systems.
+    let bytes = text.as_bytes();
+    let is_found = memchr::memchr_iter(0xc2, bytes)
+        .any(|at| matches!(bytes.get(at + 1), Some(0x80..=0x84 | 0x86..=0x9f)));
+    if !is_found || !spend(text.len()) {
+        return (text, 0);
+    }
+    let found = MARKS.map(|(begin, _)| text.contains(begin));
+    let is_mark = |c: char| {
+        MARKS.iter().zip(found).any(|((begin, end), is_found)| is_found && (c == *begin || c == *end))
+    };
+    let (mut out, mut dropped) = (String::with_capacity(text.len()), 0);
+    for c in text.chars() {
+        match c {
+            _ if is_mark(c) => {}
+            _ if is_undefined(c) => dropped += 1,
+            _ => out.push(windows_1252(c)),
+        }
+    }
+    (Cow::Owned(out), dropped)
 }
 
 /// Returns `true` for UTF-8 in which one or two characters were cut, by a program that merged or shortened files. Text in
@@ -256,6 +304,17 @@ pub(crate) fn is_cut_utf8(bytes: &[u8]) -> bool {
 /// # Errors
 /// Returns the reason to quarantine the record.
 pub(crate) fn printable(text: Cow<'_, str>) -> Result<(Cow<'_, str>, usize), &'static str> {
+    if has_c1(&text) && text.contains(is_undefined) {
+        return Err(NO_TEXT);
+    }
+    printable_utf8(text)
+}
+
+/// Does the same for UTF-8, in which an undefined character is not evidence of other bytes than text.
+///
+/// # Errors
+/// Returns the reason to quarantine the record.
+pub(crate) fn printable_utf8(text: Cow<'_, str>) -> Result<(Cow<'_, str>, usize), &'static str> {
     if !may_be_unprintable(text.as_bytes()) || !text.contains(is_unprintable) {
         return Ok((text, 0));
     }
@@ -265,12 +324,11 @@ pub(crate) fn printable(text: Cow<'_, str>) -> Result<(Cow<'_, str>, usize), &'s
             return Ok((Cow::Owned(text.into_owned()), 0));
         }
     }
-    // Text may contain a few control characters. Many of them, a NUL or an undefined byte show that the bytes are not
-    // text.
+    // Text may contain a few control characters. Many of them, or a NUL, show that the bytes are not text.
     let controls = text.chars().filter(|c| is_unprintable(*c)).count();
     if text.contains(|c| is_unprintable(c) && !is_control(c)) || controls > MAX_CONTROLS.max(text.len() / 500)
     {
-        return Err("it contains bytes that are not text in UTF-8 or any likely older encoding");
+        return Err(NO_TEXT);
     }
     Ok((Cow::Owned(text.replace(is_control, "")), controls))
 }
@@ -285,6 +343,9 @@ pub(crate) fn is_iso_2022_jp(bytes: &[u8]) -> bool {
     let begins = |at: usize| matches!(bytes.get(at + 1..at + 3), Some(b"$B" | b"$@"));
     bytes.is_ascii() && memchr::memchr_iter(0x1b, bytes).any(begins)
 }
+
+/// The reason to quarantine a record that is not text.
+const NO_TEXT: &str = "it contains bytes that are not text in UTF-8 or any likely older encoding";
 
 /// The maximum number of control characters in a short record that counts as text.
 const MAX_CONTROLS: usize = 4;
@@ -314,19 +375,21 @@ pub(crate) fn decode_cut<'a>(bytes: &'a [u8], legacy: Decoder) -> Cow<'a, str> {
     decode_for_display(whole, legacy)
 }
 
-/// Returns `true` if the text may contain unprintable characters: control characters, or the first byte of a control
-/// character beyond ASCII. A single branchless pass, because every byte of a file is checked.
+/// Returns `true` if the text may contain unprintable characters. A single branchless pass, because every byte of a file
+/// is checked.
 fn may_be_unprintable(text: &[u8]) -> bool {
-    text.iter().fold(false, |found, &byte| {
-        found | ((byte < 0x20) & (byte != b'\n') & (byte != b'\r')) | (byte == 0xC2)
-    })
+    text.iter().fold(false, |found, &byte| found | ((byte < 0x20) & (byte != b'\n') & (byte != b'\r')))
 }
 
-/// Control characters that do not occur in text, including those that result from the five bytes that Windows-1252
-/// leaves undefined. The C0 separators (0x1C to 0x1F), vertical tab, form feed and the substitute 0x1A occur in real
-/// exports and are accepted. NUL and the others show that the bytes are not text.
+/// Control characters that do not occur in text. The C0 separators (0x1C to 0x1F), vertical tab, form feed and the
+/// substitute 0x1A occur in real exports and are accepted. NUL and the others show that the bytes are not text.
 fn is_unprintable(c: char) -> bool {
-    matches!(c, '\u{0}'..='\u{8}' | '\u{E}'..='\u{19}' | '\u{1B}' | '\u{81}' | '\u{8D}' | '\u{8F}' | '\u{90}' | '\u{9D}')
+    matches!(c, '\u{0}'..='\u{8}' | '\u{E}'..='\u{19}' | '\u{1B}')
+}
+
+/// The characters that result from the five bytes that Windows-1252 leaves undefined.
+fn is_undefined(c: char) -> bool {
+    matches!(c, '\u{81}' | '\u{8D}' | '\u{8F}' | '\u{90}' | '\u{9D}')
 }
 
 #[cfg(test)]
@@ -362,6 +425,22 @@ mod tests {
         assert_eq!(encoded_twice("MÃ¼ller â€“ FranÃ§ois").as_deref(), Some("Müller – François"));
         for text in ["Müller", "SÃO PAULO", "MÃ¼ller and Müller", "Ã", "Muller"] {
             assert_eq!(encoded_twice(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn controls_are_characters_of_windows_1252() {
+        assert_eq!(encoded_twice("\u{c3}\u{81}lvarez \u{e2}\u{80}\u{9c}a").as_deref(), Some("Álvarez “a"));
+        assert_eq!(encoded_twice("â€œaâ€\u{9d}").as_deref(), Some("“a”"));
+        for (text, read, dropped) in [
+            ("O\u{92}Roe \u{96} c\u{9c}ur", "O’Roe – cœur", 0),
+            ("\u{98}Das\u{9c} Herz", "Das Herz", 0),
+            ("M\u{fc}ller a\u{9d}b", "Müller ab", 1),
+            ("25 \u{b0}C", "25 °C", 0),
+            ("O\u{92}Roe\u{85}", "O’Roe…", 0),
+            ("a\u{85}b", "a\u{85}b", 0),
+        ] {
+            assert_eq!(without_c1(text.into()), (read.into(), dropped));
         }
     }
 

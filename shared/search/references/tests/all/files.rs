@@ -2,7 +2,7 @@
 
 use references::{Encoding, Error, Format, Limits, Outcome, Reader};
 
-use crate::{line, original, read, reference};
+use crate::{line, original, read, reference, references};
 
 const RIS: &str = "1.\nTY  - JOUR\nTI  - Café 𝛼\nER  - \n\nTY  - JOUR\nTI  - b\nER  - \n";
 
@@ -56,6 +56,28 @@ fn control_characters_are_dropped_and_noted() {
     let found = reference(outcomes.into_iter().next().unwrap());
     assert_eq!(found.title, "300 to 900C");
     assert_eq!(found.extra["repaired"], ["control characters were dropped: 2"]);
+}
+
+#[test]
+fn characters_read_as_another_encoding_are_restored() {
+    let twice = "it was encoded in UTF-8 twice";
+    let ris = |title: &str, author: &str| format!("TY  - JOUR\nTI  - {title}\nAU  - {author}\nER  - \n");
+    for (text, title, author, note) in [
+        (ris("Use of â€œrestâ€\u{9d}", "Ã\u{81}lvarez, A"), "Use of “rest”", "Álvarez, A", Some(twice)),
+        (ris("L'â\u{80}\u{98}Ã\u{8d}ndiceâ\u{80}\u{99}", "Roe, A"), "L'‘Índice’", "Roe, A", Some(twice)),
+        ("Title,Authors\nÃ\u{8d}ndice,\"Roe, A\"\n".to_owned(), "Índice", "Roe, A", Some(twice)),
+        (ris("Patient\u{92}s view", "O\u{92}Roe, A"), "Patient’s view", "O’Roe, A", None),
+        (
+            ris("Tests a\u{9d}", "Müller, A"),
+            "Tests a",
+            "Müller, A",
+            Some("control characters were dropped: 1"),
+        ),
+    ] {
+        let found = references(&text).remove(0);
+        assert_eq!((found.title.as_str(), found.authors[0].as_str()), (title, author));
+        assert_eq!(found.extra.get("repaired").map(|notes| notes[0].as_str()), note, "{title}");
+    }
 }
 
 #[test]
