@@ -116,6 +116,18 @@ impl Encoding {
 
     /// Detects the encoding of a file from its first bytes.
     pub(crate) fn detect(window: &[u8]) -> EncodingDetection {
+        /// The byte-order mark of UTF-8 in a text that was encoded twice.
+        const MARK_TWICE: &[u8] = "ï»¿".as_bytes();
+        let rest = window.strip_prefix(MARK_TWICE).unwrap_or(window);
+        let mut found = Self::detect_once(rest);
+        if found.encoding == Self::Utf8Bom && rest[found.mark_length..].starts_with(MARK_TWICE) {
+            found.mark_length += MARK_TWICE.len();
+        }
+        found.mark_length += window.len() - rest.len();
+        found
+    }
+
+    fn detect_once(window: &[u8]) -> EncodingDetection {
         let marks: [(&[u8], Self); 3] = [
             (&[0xEF, 0xBB, 0xBF], Self::Utf8Bom),
             (&[0xFF, 0xFE], Self::Utf16Le),

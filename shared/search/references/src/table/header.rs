@@ -329,8 +329,15 @@ const MAX_UNNAMED: usize = 2;
 
 /// Returns `true` for the name of a column that R or pandas adds for the numbers of the rows.
 fn is_unnamed(name: &str) -> bool {
-    let name = name.trim().trim_start_matches('\u{feff}');
+    let name = unmarked_name(name);
     matches!(name, "" | "...1" | "X" | "#") || name.starts_with("Unnamed:")
+}
+
+/// The name of a column without blanks and without a byte-order mark, which R and other programs read as letters.
+fn unmarked_name(name: &str) -> &str {
+    const MARKS: [&str; 4] = ["ï»¿", "ï..", "Ã¯..", "X.U.FEFF."];
+    let name = name.trim().trim_start_matches('\u{feff}');
+    MARKS.iter().find_map(|mark| name.strip_prefix(mark)).unwrap_or(name)
 }
 
 /// Returns `true` for the name of a first column that counts the rows.
@@ -350,7 +357,7 @@ fn bilingual(name: &str, plain: &str) -> Option<String> {
 
 /// Interprets the name of a column.
 pub(crate) fn column(name: &str, at: usize) -> Column {
-    let name = name.trim().trim_start_matches('\u{feff}');
+    let name = unmarked_name(name);
     let plain: String = name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
     let name = if name.is_empty() { format!("column {}", at + 1) } else { name.to_owned() };
     // A first column with this name counts the rows.
@@ -445,6 +452,9 @@ mod tests {
         assert_eq!(field("Author(s)"), Some(Field::Author));
         assert_eq!(field("publication_year"), Some(Field::Date));
         assert_eq!(field(" \u{feff}Title"), Some(Field::Title));
+        for name in ["ï»¿Title", "ï..Title", "X.U.FEFF.Title"] {
+            assert_eq!((field(name), column(name, 0).name.as_str()), (Some(Field::Title), "Title"));
+        }
         assert_eq!(field("StartPage"), Some(Field::FirstPage));
         assert_eq!(field("primary_location.source.display_name"), Some(Field::Journal));
         assert_eq!(field("Original Title"), None);

@@ -31,6 +31,22 @@ fn byte_order_mark_counts_in_ranges() {
 }
 
 #[test]
+fn mark_encoded_twice_is_not_text() {
+    for text in [
+        "TY  - JOUR\nTI  - A trial\nER  - \n",
+        "@article{a, title={A trial}, year=2015}\n",
+        "PMID- 30000009\nTI  - A trial\n",
+        "\"Title\",\"Authors\"\nA trial,\"Roe, A\"\n",
+    ] {
+        for mark in ["ï»¿", "\u{feff}ï»¿"] {
+            let (mut outcomes, report) = read(format!("{mark}{text}").as_bytes()).unwrap();
+            assert_eq!(reference(outcomes.remove(0)).title, "A trial");
+            assert_eq!(report.skipped, None, "{text}");
+        }
+    }
+}
+
+#[test]
 fn windows_1252_record_in_utf8_file_is_read() {
     let mut bytes = RIS.as_bytes().to_vec();
     bytes.extend_from_slice(b"TY  - JOUR\nTI  - M\xFCller\nER  - \n");
