@@ -15,7 +15,7 @@ use crate::{
     Reference,
     split::fields,
     table::{
-        cells::{cells, inner_cells},
+        cells::{cells, escaped_cells, inner_cells, is_quoted},
         header::{Column, Header, column},
     },
     work::spend,
@@ -24,15 +24,11 @@ use crate::{
 pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
     let width = header.columns.len();
     spend(text.len());
-    // A row has fewer cells than bytes, however many columns the header declares.
-    let mut row: Vec<Cow<'_, str>> = Vec::with_capacity(width.min(text.len() + 1));
-    let mut found = cells(text, header.delimiter.byte(), header.quotes).with_unclosed_as_text();
-    row.extend(found.by_ref());
-    if width > 1
-        && let Some(inner) = inner_cells(text, header.delimiter, &row, width + 1)
-        && inner.len() == width
-    {
-        row = inner;
+    let (mut row, is_unclosed) = cells_of_row(header, text);
+    let mut draft = Draft::default();
+    if row.len() == width + 1 && begins_with_name(header, &row, text) {
+        draft.extra.push("column 1", &entities::decode(&row[0]));
+        row.remove(0);
     }
     if row.iter().skip(width).any(|cell| !tidy::is_blank(cell)) {
         let found = row.len();
@@ -48,8 +44,8 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
     // The range of the Zoological Record, for records without a first page.
     let has_first = header.columns.first().is_some_and(|first| first.name == "PT")
         && (is_filled("BP") || is_filled("AR"));
-    let (mut draft, mut source) = (Draft::default(), None);
-    if found.is_unclosed() {
+    let mut source = None;
+    if is_unclosed {
         draft.extra.push(REPAIRED, "a quotation mark was not closed");
     }
     let filled = || header.columns.iter().zip(&row).filter(|(_, cell)| !tidy::is_blank(cell));
@@ -113,6 +109,75 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
         complete_from_other(&mut reference, source);
     }
     Ok(reference)
+}
+
+/// The cells of a row, and `true` if a quotation mark is not closed.
+fn cells_of_row<'a>(header: &Header, text: &'a str) -> (Vec<Cow<'a, str>>, bool) {
+    let (width, delimiter) = (header.columns.len(), header.delimiter.byte());
+    // A row has fewer cells than bytes, however many columns the header declares.
+    let mut row: Vec<Cow<'_, str>> = Vec::with_capacity(width.min(text.len() + 1));
+    let mut found = cells(text, delimiter, header.quotes).with_unclosed_as_text();
+    row.extend(found.by_ref());
+    if width > 1
+        && let Some(inner) = inner_cells(text, header.delimiter, &row, width + 1)
+        && inner.len() == width
+    {
+        return (inner, found.is_unclosed());
+    }
+    // A backslash may precede the quotation marks in quoted cells.
+    let is_irregular = row.len() != width || found.is_irregular() || found.is_unclosed();
+    if header.quotes
+        && is_irregular
+        && let Some(escaped) = escaped_cells(text, delimiter)
+        && (escaped.len() == width
+            || (escaped.len() == width + 1 && begins_with_name(header, &escaped, text)))
+    {
+        return (escaped, false);
+    }
+    (row, found.is_unclosed())
+}
+
+/// Returns `true` for a row with one cell more than the header that begins with the name of the row, as R writes it. A
+/// comma in a cell that is not quoted has the same effect, so the cells must show that the first one is such a name.
+fn begins_with_name(header: &Header, row: &[Cow<'_, str>], text: &str) -> bool {
+    let [name, row @ ..] = row else { return false };
+    let delimiter = header.delimiter.byte();
+    let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+    let is_quoted =
+        || text.starts_with('"') && (is_quoted(text, delimiter) || escaped_cells(text, delimiter).is_some());
+    let holds_text = header.columns.first().and_then(|column| column.named).is_some_and(|named| {
+        matches!(
+            named.field,
+            Field::Title | Field::Author | Field::Abstract | Field::Journal | Field::Doi | Field::Keyword
+        )
+    });
+    if is_number && holds_text && row.last().is_some_and(|last| !tidy::is_blank(last)) {
+        // A title may begin with a year.
+        return name.len() != 4 || delimiter == b'\t' || is_quoted();
+    }
+    let fit = |cells: &[Cow<'_, str>]| {
+        let mut fit = header.columns.iter().zip(cells).filter_map(|(column, cell)| fits(column, cell));
+        fit.next().map(|first| first && fit.all(|next| next))
+    };
+    !tidy::is_blank(name)
+        && fit(row) == Some(true)
+        && is_quoted()
+        && header
+            .columns
+            .iter()
+            .zip([name].into_iter().chain(row))
+            .any(|(column, cell)| fits(column, cell) == Some(false))
+}
+
+/// Returns `true` if the cell has a value of its column, and `None` if that is not known.
+fn fits(column: &Column, cell: &str) -> Option<bool> {
+    let cell = Some(cell.trim()).filter(|cell| !cell.is_empty() && !frames::is_absent(cell))?;
+    match column.named?.field {
+        Field::Date => Some(cell.len() <= 10 && dates::year(cell).is_some()),
+        Field::Doi => Some(cell.contains("10.")),
+        Field::Pmid => Some(cell.bytes().all(|byte| byte.is_ascii_digit())),
+        _ => None,
+    }
 }
 
 /// Adds the numbers of a source that is not the journal. LILACS writes the pages only there, and Embase the number of the

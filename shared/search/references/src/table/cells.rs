@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use memchr::memchr;
+use memchr::{memchr, memchr2};
 
 use crate::{Delimiter, work::spend};
 
@@ -11,7 +11,68 @@ use crate::{Delimiter, work::spend};
 ///
 /// Without `quotes`, a quote is an ordinary character.
 pub(crate) fn cells(row: &str, delimiter: u8, quotes: bool) -> Cells<'_> {
-    Cells { rest: Some(row), delimiter, quotes, unclosed: UnclosedQuote::Quoted }
+    Cells { rest: Some(row), delimiter, quotes, unclosed: UnclosedQuote::Quoted, is_irregular: false }
+}
+
+/// The cells of a row in which a backslash precedes quotation marks inside quoted cells, as R, MySQL and Python write
+/// them. Returns `None` if text follows the mark that closes a cell, or a cell is not closed.
+pub(crate) fn escaped_cells<'a>(row: &str, delimiter: u8) -> Option<Vec<Cow<'a, str>>> {
+    if memchr::memmem::find(row.as_bytes(), b"\\\"").is_none() || !spend(row.len()) {
+        return None;
+    }
+    let (mut found, mut rest) = (Vec::new(), row);
+    loop {
+        let (cell, after) = match rest.strip_prefix('"') {
+            Some(quoted) => escaped(quoted)?,
+            None => {
+                let end = memchr(delimiter, rest.as_bytes()).unwrap_or(rest.len());
+                (rest[..end].to_owned(), &rest[end..])
+            }
+        };
+        found.push(Cow::Owned(cell));
+        let after = after.trim_start_matches(' ');
+        if after.is_empty() {
+            return Some(found);
+        }
+        rest = after.strip_prefix(char::from(delimiter))?;
+    }
+}
+
+/// Reads a cell after its opening quote, and returns it with the rest of the row.
+fn escaped(text: &str) -> Option<(String, &str)> {
+    let (mut cell, mut rest) = (String::new(), text);
+    loop {
+        let at = memchr2(b'"', b'\\', rest.as_bytes())?;
+        cell.push_str(&rest[..at]);
+        let (mark, after) = rest[at..].split_at(1);
+        match after.as_bytes().first() {
+            Some(b'"') => cell.push('"'),
+            Some(b'\\') if mark == "\\" => cell.push('\\'),
+            _ if mark == "\"" => return Some((cell, after)),
+            _ => {
+                cell.push('\\');
+                rest = after;
+                continue;
+            }
+        }
+        rest = &after[1..];
+    }
+}
+
+/// Returns `true` for a row as R writes it: all cells but numbers, missing and logical values are quoted.
+pub(crate) fn is_quoted(row: &str, delimiter: u8) -> bool {
+    if !spend(row.len()) {
+        return false;
+    }
+    let is_bare = |cell: &str| matches!(cell, "" | "NA" | "TRUE" | "FALSE") || cell.parse::<f64>().is_ok();
+    let mut row_cells = cells(row, delimiter, true);
+    while let Some(rest) = row_cells.rest {
+        let Some(cell) = row_cells.next() else { break };
+        if !rest.starts_with('"') && !is_bare(cell.trim()) {
+            return false;
+        }
+    }
+    !row_cells.is_irregular
 }
 
 /// The meaning of a quotation mark that opens a cell and is never closed.
@@ -49,9 +110,15 @@ pub(crate) struct Cells<'a> {
     delimiter: u8,
     quotes: bool,
     unclosed: UnclosedQuote,
+    is_irregular: bool,
 }
 
 impl Cells<'_> {
+    /// Returns `true` if text followed the mark that closed a cell.
+    pub(crate) fn is_irregular(&self) -> bool {
+        self.is_irregular
+    }
+
     /// Counts a quotation mark that is never closed as text.
     pub(crate) fn with_unclosed_as_text(self) -> Self {
         Self { unclosed: UnclosedQuote::Text, ..self }
@@ -68,7 +135,11 @@ impl<'a> Iterator for Cells<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let row = self.rest.take()?;
-        let quoted = row.strip_prefix('"').filter(|_| self.quotes).map(|quoted| self.quoted(quoted));
+        let quoted = row.strip_prefix('"').filter(|_| self.quotes).map(|quoted| {
+            let (cell, after, is_irregular) = self.quoted(quoted);
+            self.is_irregular |= is_irregular;
+            (cell, after)
+        });
         let is_text = self.unclosed != UnclosedQuote::Quoted
             && quoted.as_ref().is_some_and(|(_, after)| after.is_none());
         if is_text {
@@ -88,8 +159,9 @@ impl<'a> Iterator for Cells<'a> {
 }
 
 impl Cells<'_> {
-    /// Reads a cell after its opening quote, and returns it with the rest of the row if it is closed.
-    fn quoted<'a>(&self, text: &'a str) -> (Cow<'a, str>, Option<&'a str>) {
+    /// Reads a cell after its opening quote, and returns it with the rest of the row if it is closed, and `true` if text
+    /// follows the closing quote.
+    fn quoted<'a>(&self, text: &'a str) -> (Cow<'a, str>, Option<&'a str>, bool) {
         let mut cell = Cow::Borrowed("");
         let mut rest = text;
         while let Some(at) = memchr(b'"', rest.as_bytes()) {
@@ -98,13 +170,13 @@ impl Cells<'_> {
             let Some(more) = after.strip_prefix('"') else {
                 let end = memchr(self.delimiter, after.as_bytes()).unwrap_or(after.len());
                 append(&mut cell, &after[..end]);
-                return (cell, Some(&after[end..]));
+                return (cell, Some(&after[end..]), !after[..end].trim().is_empty());
             };
             append(&mut cell, "\"");
             rest = more;
         }
         append(&mut cell, rest);
-        (cell, None)
+        (cell, None, false)
     }
 }
 
@@ -138,6 +210,13 @@ mod tests {
             (text.by_ref().collect::<Vec<_>>(), text.is_unclosed()),
             (vec!["\"a".into(), "b".into(), "".into()], true)
         );
+        let escaped = |row| escaped_cells(row, b',').map(|cells| cells.join("|"));
+        assert_eq!(escaped(r#"1,"a \"b, c\"","\\","d\e""f""#).as_deref(), Some(r#"1|a "b, c"|\|d\e"f"#));
+        for row in [r#""a\"b"c,1"#, r#""a\","b""#, r#""a\""#, r#""a""b""#] {
+            assert_eq!(escaped(row), None, "{row}");
+        }
+        assert!(is_quoted("\"1\",\"a, b\",,NA,-2.5,TRUE", b','));
+        assert!(!is_quoted("\"1\",a,2", b',') && !is_quoted("\"1\",\"a\"b\",2", b','));
         let plain: Vec<_> = cells("\"a,b", b',', false).collect();
         assert_eq!(plain, ["\"a", "b"]);
     }

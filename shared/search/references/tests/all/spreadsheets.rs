@@ -1,8 +1,8 @@
 //! Values that spreadsheets and reviewers change, and columns and rows that are not part of the references.
 
-use references::Reference;
+use references::{Outcome, Reference};
 
-use crate::references;
+use crate::{read, references};
 
 /// The only reference of a table with these columns and this row.
 fn row(columns: &str, values: &str) -> Reference {
@@ -34,6 +34,49 @@ fn joined_placeholders_are_no_pages() {
         let ris = format!("TY  - JOUR\nTI  - A trial of tests\nSP  - {pages}\nER  - \n");
         assert_eq!(references(&ris)[0].pages.as_deref(), read, "{pages}");
     }
+}
+
+#[test]
+fn names_of_rows_are_no_cells() {
+    for table in [
+        "\"title\",\"author\",\"year\"\n\"1\",\"A trial, of tests\",\"Roe, Ann\",2015\n",
+        "title\tauthor\tyear\n2001\tA trial, of tests\tRoe, Ann\t2015\n",
+        "\"title\",\"author\",\"year\"\n\"ROE A, 2015\",\"A trial, of tests\",\"Roe, Ann\",2015\n",
+        "\"id\",\"title\",\"author\",\"year\"\n\"1\",17,\"A trial, of tests\",\"Roe, Ann\",2015\n",
+    ] {
+        let found = references(table).remove(0);
+        assert_eq!((found.title.as_str(), found.year), ("A trial, of tests", Some(2015)), "{table}");
+        assert_eq!(found.authors, ["Roe, Ann"], "{table}");
+    }
+    let found = references("title,author,year\n123,Roe A,2015,\n").remove(0);
+    assert_eq!((found.title.as_str(), found.year), ("123", Some(2015)));
+    // A cell lacks its quotation marks, or has no column.
+    for table in [
+        "title,author,year\nA trial, of tests,Roe A,2015\n",
+        "title,author,year\n1984, a trial of tests,Roe A,2015\n",
+        "id,title,author,year\n1,A trial, of tests,Roe A,2015\n",
+        "\"title\",\"author\",\"year\"\n\"A trial\",\"Roe, Ann\",2015,\"a note\"\n",
+    ] {
+        let (outcomes, _) = read(table.as_bytes()).unwrap();
+        assert!(matches!(outcomes.as_slice(), [Outcome::Quarantined(_)]), "{table}");
+    }
+}
+
+#[test]
+fn backslash_may_precede_quotation_marks() {
+    for (row, title, authors) in [
+        (r#""The \"good\" study, part","Roe, A",2020"#, r#"The "good" study, part"#, "Roe, A"),
+        (r#""Use of \"rest\"","Roe, A",2020"#, r#"Use of "rest""#, "Roe, A"),
+        (r#""\"Rest\", and more","Roe, A","2020""#, r#""Rest", and more"#, "Roe, A"),
+        (r#""7","Use of \"rest\", and more","Roe, A",2020"#, r#"Use of "rest", and more"#, "Roe, A"),
+        (r#""Files in C:\","Roe, A",2020"#, "Files in C:\\", "Roe, A"),
+    ] {
+        let found = references(&format!("title,author,year\n{row}\n\"B\",\"Doe, C\",2021\n")).remove(0);
+        assert_eq!((found.title.as_str(), found.year), (title, Some(2020)));
+        assert_eq!(found.authors, [authors], "{row}");
+    }
+    let found = references("title,author,volume\n\"A trial\",\\N,\\N\n").remove(0);
+    assert_eq!((found.authors, found.volume), (Vec::new(), None));
 }
 
 #[test]
