@@ -179,6 +179,7 @@ const COMMON: &[Path] = &[
             "year_published",
             "yearPublished",
             "publication_year",
+            "pub_year",
             "published.year",
             "date",
             "date_published",
@@ -427,10 +428,11 @@ fn study(item: &Map<String, Value>) -> &Map<String, Value> {
     full.get("Study").and_then(Value::as_object).unwrap_or(item)
 }
 
-/// The object inside of a record that holds the work, in answers of DOAJ, DataCite, DBLP and Zenodo.
+/// The object inside of a record that holds the work, in answers of DOAJ, DataCite, DBLP, Zenodo and Semantic Scholar, and
+/// in files of the package `scholarly` of Python.
 fn inner(item: &Map<String, Value>) -> Option<&Map<String, Value>> {
     let is_work = |inner: &&Map<String, Value>| inner.contains_key("title") || inner.contains_key("titles");
-    let parts = ["bibjson", "attributes", "info", "metadata"];
+    let parts = ["bibjson", "attributes", "info", "metadata", "citingPaper", "citedPaper", "bib"];
     parts.iter().filter_map(|name| item.get(*name)?.as_object()).find(is_work)
 }
 

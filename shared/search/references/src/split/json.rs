@@ -1,7 +1,8 @@
 //! Splits JSON files into the objects of their lists, or into consecutive objects.
 //!
 //! The answers of databases have their list inside objects, for example `{"message": {"items": […]}}`. An object is
-//! such a container if the value of one of its [`LISTS`] is a list or an object. Any other object is a record. The
+//! such a container if the value of one of its [`LISTS`] is a list or an object. Any other object is a record. A file may
+//! be a list of such answers: an object in it is a container if a name of [`PAGES`] precedes all names of records. The
 //! summaries of PubMed are not in a list: `{"result": {"uids": ["1"], "1": {…}}}`. Citation processors have dictionaries,
 //! with the records under their keys: `{"roe2020": {"title": …, "author": …}, …}`. An object is a dictionary if its
 //! first value is an object with such names.
@@ -12,7 +13,7 @@ use super::{PartKind, Splitter, Step};
 use crate::Format;
 
 /// The names of lists, and of objects around them.
-const LISTS: [&[u8]; 26] = [
+const LISTS: [&[u8]; 27] = [
     b"message",
     b"items",
     b"results",
@@ -35,10 +36,30 @@ const LISTS: [&[u8]; 26] = [
     b"collection",
     b"articles",
     b"papers",
+    b"recommendedPapers",
     b"FullStudiesResponse",
     b"FullStudies",
     b"StudyFieldsResponse",
     b"StudyFields",
+];
+/// The names of lists, and of objects around them, in a list of answers. Records have other lists, such as `references`.
+const PAGES: [&[u8]; 16] = [
+    b"message",
+    b"items",
+    b"results",
+    b"data",
+    b"studies",
+    b"resultList",
+    b"result",
+    b"hits",
+    b"works",
+    b"docs",
+    b"response",
+    b"records",
+    b"publications",
+    b"search-results",
+    b"articles",
+    b"papers",
 ];
 /// The name of the list of numbers that precedes the summaries of PubMed, which are values under these numbers.
 const NUMBERS: &[u8] = b"uids";
@@ -127,6 +148,27 @@ struct Open {
     first: First,
 }
 
+impl Open {
+    /// Handles a name of the object.
+    fn name(&mut self, name: &[u8]) {
+        match self.kind {
+            Kind::Undecided => {
+                self.next = Next::of(name);
+                if is_one_of(&OF_RECORDS, name) {
+                    self.kind = Kind::Record;
+                }
+            }
+            Kind::Listed => {
+                self.next = if is_one_of(&PAGES, name) { Next::List } else { Next::Other };
+                if is_one_of(&OF_RECORDS, name) || is_one_of(&OF_WORKS, name) {
+                    self.kind = Kind::Record;
+                }
+            }
+            Kind::Record | Kind::Other => {}
+        }
+    }
+}
+
 /// The first value in an undecided object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum First {
@@ -171,6 +213,8 @@ enum Kind {
     Record,
     /// A record, or an object around records.
     Undecided,
+    /// A record in the list that is the file, or one of several answers.
+    Listed,
     /// Any other value outside records.
     Other,
 }
@@ -243,6 +287,7 @@ impl Json {
                 self.at = 1;
                 return None;
             }
+            (b'{', Some(b'[')) if self.around.len() == 1 => Kind::Listed,
             (b'{', Some(b'[')) => Kind::Record,
             (b'{', Some(&DICTIONARY)) => Kind::Record,
             (b'{', Some(b'{')) if self.next == Next::Record => Kind::Record,
@@ -330,12 +375,8 @@ impl Json {
                 if open.kind == Kind::Undecided {
                     open.first = open.first.string(&tail[start + 1..at], open.depth);
                 }
-                if open.kind == Kind::Undecided && open.depth == 1 {
-                    let name = &tail[start + 1..at];
-                    open.next = Next::of(name);
-                    if is_one_of(&OF_RECORDS, name) {
-                        open.kind = Kind::Record;
-                    }
+                if open.depth == 1 {
+                    open.name(&tail[start + 1..at]);
                 }
             }
             (b'\\', _) if at + 1 == tail.len() => {
@@ -345,7 +386,7 @@ impl Json {
             }
             (b'\\', _) => self.at = at + 2,
             (b'{' | b'[', _) => {
-                if open.kind == Kind::Undecided
+                if matches!(open.kind, Kind::Undecided | Kind::Listed)
                     && open.depth == 1
                     && matches!(open.next, Next::List | Next::Numbers)
                     && self.around.len() < MAX_DEPTH
@@ -477,6 +518,17 @@ mod tests {
             format!(r#"{{"meta": {{"data": [{{}}]}}, "results": [{one}, {two}], "group_by": [{{}}]}}"#),
         ] {
             assert_eq!(cut(&mut Json::new(1000), &text), [one, two], "{text}");
+        }
+        let pages = format!(
+            r#"[{{"status": "ok", "message": {{"items": [{one}]}}}}, {{"n": 1, "results": [{two}]}}, {{"result": {one}}}]"#
+        );
+        assert_eq!(cut(&mut Json::new(1000), &pages), [one, two, one]);
+        for record in [
+            r#"{"abstract": "a", "data": [{"x": 1}], "title": "b"}"#,
+            r#"{"references": [{"title": "a"}], "title": "b"}"#,
+            r#"{"status": "results", "n": [{"items": [1]}], "title": "b"}"#,
+        ] {
+            assert_eq!(cut(&mut Json::new(1000), &format!("[{record}, {one}]")), [record, one]);
         }
         assert_eq!(cut(&mut Json::new(1000), &format!(r#"{{"status": 1, "message": {one}}}"#)), [one]);
         assert_eq!(cut(&mut Json::new(1000), one), [one]);

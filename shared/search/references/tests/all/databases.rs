@@ -275,6 +275,23 @@ fn json_of_databases_is_read() {
 }
 
 #[test]
+fn answers_in_a_list_are_read() {
+    let crossref = r#"[{"status": "ok", "message-type": "work-list", "message": {"total-results": 2, "items": [
+        {"DOI": "10.5555/a", "title": ["One"]}, {"DOI": "10.5555/b", "title": ["Two"]}]}},
+        {"status": "ok", "message": {"DOI": "10.5555/c", "title": ["Three"]}}]"#;
+    let europe_pmc = r#"[{"resultList": {"result": [{"pmid": "42", "title": "One"}, {"pmid": "43", "title": "Two"}]}},
+        {"resultList": {"result": [{"pmid": "44", "title": "Three", "authorString": "Roe A."}]}}]"#;
+    let scholar = r#"{"offset": 0, "data": [{"contexts": [], "citingPaper": {"paperId": "a", "title": "One"}},
+        {"citedPaper": {"paperId": "b", "title": "Two"}}, {"bib": {"title": "Three", "pub_year": "2020"}}]}"#;
+    let recommended =
+        r#"{"recommendedPapers": [{"paperId": "a", "title": "One"}, {"title": "Two"}, {"title": "Three"}]}"#;
+    for text in [crossref, europe_pmc, scholar, recommended] {
+        let titles: Vec<_> = references(text).into_iter().map(|found| found.title).collect();
+        assert_eq!(titles, ["One", "Two", "Three"], "{text}");
+    }
+}
+
+#[test]
 fn unsupported_json_is_named_with_advice() {
     for (text, name, advice) in [
         (r#"[{"itemType": "book", "title": "a", "creators": []}]"#, "Zotero", "export RIS"),
