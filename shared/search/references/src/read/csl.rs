@@ -39,8 +39,11 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 
 pub(super) fn read(text: &str) -> Result<Draft<'static>, String> {
     spend(text.len());
-    let item: Map<String, Value> =
-        serde_json::from_str(text).map_err(|error| format!("its JSON is broken: {error}"))?;
+    let parsed = serde_json::from_str(text).or_else(|error| match without_constants(text) {
+        Some(text) => serde_json::from_str(&text),
+        None => Err(error),
+    });
+    let item: Map<String, Value> = parsed.map_err(|error| format!("its JSON is broken: {error}"))?;
     if let Some(draft) = super::json::read(&item) {
         return Ok(draft);
     }
@@ -59,6 +62,37 @@ pub(super) fn read(text: &str) -> Result<Draft<'static>, String> {
         }
     }
     Ok(draft)
+}
+
+/// The text with `null` in place of the constants that Python writes for numbers without a value. Returns `None` if it
+/// has none.
+fn without_constants(text: &str) -> Option<String> {
+    const CONSTANTS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
+    if !CONSTANTS.iter().any(|name| text.contains(name)) || !spend(2 * text.len()) {
+        return None;
+    }
+    let (mut out, mut rest, mut is_quoted) = (String::with_capacity(text.len()), text, false);
+    while let Some(at) = rest.find(|c: char| match c {
+        '"' => true,
+        '\\' => is_quoted,
+        _ => !is_quoted && matches!(c, '-' | 'I' | 'N'),
+    }) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        if let Some(name) = CONSTANTS.iter().find(|name| !is_quoted && rest.starts_with(**name)) {
+            out.push_str("null");
+            rest = &rest[name.len()..];
+            continue;
+        }
+        is_quoted ^= rest.starts_with('"');
+        // An escaped character may be a quotation mark.
+        let taken = if rest.starts_with('\\') { 2 } else { 1 };
+        let taken = if rest.is_char_boundary(taken) { taken } else { 1 };
+        out.push_str(&rest[..taken]);
+        rest = &rest[taken..];
+    }
+    out.push_str(rest);
+    Some(out)
 }
 
 /// The value, or the first one of a list, as text.

@@ -1,6 +1,6 @@
 //! Exports of databases in their own formats.
 
-use references::Format;
+use references::{Format, Outcome};
 
 use crate::{read, reference, references};
 
@@ -289,6 +289,18 @@ fn answers_in_a_list_are_read() {
         let titles: Vec<_> = references(text).into_iter().map(|found| found.title).collect();
         assert_eq!(titles, ["One", "Two", "Three"], "{text}");
     }
+}
+
+#[test]
+fn constants_of_python_are_no_values() {
+    let text = r#"[{"title": "Tests of \"NaN\" and -Infinity", "authors": ["Roe, A"], "year": NaN, "x": [Infinity, -Infinity],
+        "doi": "10.5555/a", "volume":NaN}, {"title": "Second\\", "authors": ["Doe, B"], "year": 2020}]"#;
+    let found = references(text);
+    assert_eq!((found.len(), found[0].title.as_str()), (2, "Tests of \"NaN\" and -Infinity"));
+    assert_eq!((found[0].year, found[0].volume.as_deref()), (None, None));
+    assert_eq!((found[0].doi.as_deref(), found[1].year), (Some("10.5555/a"), Some(2020)));
+    let broken = r#"[{"title": "A", "authors": ["Roe, A"], "year": Nan}]"#;
+    assert!(matches!(read(broken.as_bytes()).unwrap().0.as_slice(), [Outcome::Quarantined(_)]));
 }
 
 #[test]
