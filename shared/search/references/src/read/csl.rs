@@ -15,22 +15,42 @@ use crate::work::spend;
 /// The variables and their fields.
 pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Title, names: &["title", "title-short", "shortTitle"] },
-    Rule { field: Field::Author, names: &["author"] },
+    Rule { field: Field::Author, names: &["author", "creators"] },
     Rule { field: Field::Editor, names: &["editor", "collection-editor", "translator"] },
-    Rule { field: Field::Date, names: &["issued", "published", "published-print", "published-online"] },
+    Rule {
+        field: Field::Date,
+        names: &[
+            "issued",
+            "published",
+            "published-print",
+            "published-online",
+            "year",
+            "publication_year",
+            "pub_year",
+            "date",
+            "publication_date",
+        ],
+    },
     Rule {
         field: Field::Journal,
-        names: &["container-title", "container-title-short", "short-container-title", "journalAbbreviation"],
+        names: &[
+            "container-title",
+            "container-title-short",
+            "short-container-title",
+            "journalAbbreviation",
+            "journal",
+            "venue",
+        ],
     },
     Rule { field: Field::Series, names: &["collection-title", "event-title"] },
     Rule { field: Field::Volume, names: &["volume"] },
-    Rule { field: Field::Issue, names: &["issue"] },
-    Rule { field: Field::Pages, names: &["page", "article-number"] },
-    Rule { field: Field::Doi, names: &["DOI"] },
-    Rule { field: Field::Pmid, names: &["PMID"] },
+    Rule { field: Field::Issue, names: &["issue", "number"] },
+    Rule { field: Field::Pages, names: &["page", "article-number", "pages"] },
+    Rule { field: Field::Doi, names: &["DOI", "doi"] },
+    Rule { field: Field::Pmid, names: &["PMID", "pmid"] },
     Rule { field: Field::Abstract, names: &["abstract"] },
-    Rule { field: Field::Keyword, names: &["keyword", "subject"] },
-    Rule { field: Field::Url, names: &["URL"] },
+    Rule { field: Field::Keyword, names: &["keyword", "subject", "keywords"] },
+    Rule { field: Field::Url, names: &["URL", "url"] },
     Rule { field: Field::Type, names: &["type"] },
     Rule { field: Field::LeftOut, names: &["reference"] },
 ];
@@ -57,11 +77,38 @@ pub(super) fn read(text: &str) -> Result<Draft<'static>, String> {
                 let title = if title.contains(&subtitle) { title } else { format!("{title}: {subtitle}") };
                 draft.add_decoded(named, Cow::Owned(entities::decode(&title).into_owned()));
             }
+            // CSL-JSON writes the number of a report there, BibJSON the issue.
+            Some(_) if name == "number" && !item.contains_key("journal") => {
+                each(value, |value| draft.extra.push(name, &shown(value)));
+            }
+            Some(_) if name == "creators" && item.contains_key("author") => {}
+            Some(named) if named.field == Field::Journal && value.is_object() => {
+                journal_in_parts(&mut draft, named, value);
+            }
             Some(named) => add(&mut draft, named, value),
             None => each(value, |value| draft.extra.push(name, &shown(value))),
         }
     }
+    super::json::numbers(&mut draft, &item);
     Ok(draft)
+}
+
+/// Adds the journal of BibJSON: `{"name": "J Tests", "volume": "5", "pages": "1-9"}`.
+fn journal_in_parts(draft: &mut Draft<'_>, named: FieldName, journal: &Value) {
+    const PARTS: [(&str, Field); 7] = [
+        ("name", Field::Journal),
+        ("title", Field::Journal),
+        ("volume", Field::Volume),
+        ("issue", Field::Issue),
+        ("number", Field::Issue),
+        ("pages", Field::Pages),
+        ("year", Field::Date),
+    ];
+    for (name, field) in PARTS {
+        if let Some(value) = journal.get(name).filter(|value| value.is_string() || value.is_number()) {
+            add(draft, FieldName { field, ..named }, value);
+        }
+    }
 }
 
 /// The text with `null` in place of the constants that Python writes for numbers without a value. Returns `None` if it
@@ -113,8 +160,10 @@ fn each(value: &Value, mut take: impl FnMut(&Value)) {
 fn add(draft: &mut Draft<'_>, named: FieldName, value: &Value) {
     match named.field {
         Field::Author | Field::Editor => each(value, |value| {
+            let is_author = value.get("creatorType").is_none_or(|role| role == "author");
+            let field = if is_author { named.field } else { Field::Editor };
             if let Some(name) = person(value) {
-                draft.author(named.field, name);
+                draft.author(field, name);
             }
         }),
         Field::Keyword => each(value, |value| {
@@ -164,5 +213,5 @@ fn person(value: &Value) -> Option<String> {
     let family = beside(part("non-dropping-particle"), part("family")).unwrap_or_default();
     let given = beside(part("given"), part("dropping-particle")).unwrap_or_default();
     let given = part("suffix").map_or(given.clone(), |suffix| format!("{given}, {suffix}"));
-    names::joined(&family, &given)
+    names::joined(&family, &given).or_else(|| super::json::person(value))
 }

@@ -8,7 +8,7 @@ use super::{
     draft::Draft,
     entities,
     field::{Field, FieldName},
-    names, tidy,
+    names, notation, tidy,
 };
 
 /// The maximum number of words in an abstract of OpenAlex, which lists the positions of each word.
@@ -165,8 +165,13 @@ const COMMON: &[Path] = &[
             "authors.*.name",
             "authors.*.full_name",
             "authors.authors.*.full_name",
+            "authors.*.display_name",
+            "authors.*.displayName",
+            "authors.*.fullName",
             "author.*.name",
+            "author.*",
             "author",
+            "authors.author.*.name",
             "authors.author.*.text",
             "authors.author.text",
             "creators.*.name",
@@ -203,14 +208,14 @@ const COMMON: &[Path] = &[
     ),
     (Field::Volume, &["volume", "journal.volume"]),
     (Field::Issue, &["issue", "number", "journal.number", "journal.issue"]),
-    (Field::Pages, &["pages", "journal.pages"]),
+    (Field::Pages, &["pages", "page", "journal.pages"]),
     (Field::FirstPage, &["startpage", "start_page"]),
     (Field::LastPage, &["endpage", "end_page"]),
-    (Field::Doi, &["doi", "identifiers.doi"]),
-    (Field::Pmid, &["pmid", "identifiers.pmid"]),
+    (Field::Doi, &["doi", "DOI", "identifiers.doi"]),
+    (Field::Pmid, &["pmid", "PMID", "identifiers.pmid"]),
     (Field::Abstract, &["abstract", "description"]),
     (Field::Keyword, &["keywords.*", "keywords"]),
-    (Field::Url, &["article_url", "ee", "url", "url.*"]),
+    (Field::Url, &["article_url", "ee", "url", "URL", "url.*"]),
     (Field::Type, &["type", "publication_type", "kind"]),
 ];
 
@@ -228,6 +233,24 @@ const DATA_CITE: &[Path] = &[
     (Field::Keyword, &["subjects.*.subject"]),
     (Field::Url, &["url"]),
     (Field::Type, &["types.resourceType", "types.resourceTypeGeneral"]),
+];
+
+/// The names of the interface *Starter* of Web of Science.
+const WOS_STARTER: &[Path] = &[
+    (Field::Title, &["title"]),
+    (Field::Author, &["names.authors.*.displayName", "names.authors.*.wosStandard"]),
+    (Field::Group, &["names.corp.*.displayName"]),
+    (Field::Editor, &["names.editors.*.displayName", "names.bookEditors.*.displayName"]),
+    (Field::Date, &["source.publishYear"]),
+    (Field::MonthDay, &["source.publishMonth"]),
+    (Field::Journal, &["source.sourceTitle"]),
+    (Field::Volume, &["source.volume"]),
+    (Field::Issue, &["source.issue"]),
+    (Field::Pages, &["source.pages.range", "source.articleNumber"]),
+    (Field::Doi, &["identifiers.doi"]),
+    (Field::Keyword, &["keywords.authorKeywords.*"]),
+    (Field::Url, &["links.record"]),
+    (Field::Type, &["types.*"]),
 ];
 
 const ERIC: &[Path] = &[
@@ -398,7 +421,8 @@ pub(super) fn read(item: &Map<String, Value>) -> Option<Draft<'static>> {
         add_values(&mut draft, item, paths, |value| value);
     }
     if draft.people() == 0 {
-        let people = item.get("authors").or_else(|| item.get("author")).and_then(Value::as_array);
+        let people = ["authors", "author", "creators"].iter().find_map(|name| item.get(*name));
+        let people = people.map(|people| people.get("author").unwrap_or(people)).and_then(Value::as_array);
         people.into_iter().flatten().filter_map(person).for_each(|name| draft.author(Field::Author, name));
     }
     numbers(&mut draft, item);
@@ -443,8 +467,9 @@ fn shape(item: &Map<String, Value>) -> Option<(&'static [Path], &'static str)> {
     let has_parts =
         item.get("author").and_then(|people| people.get(0)?.get("last")).is_some_and(Value::is_string);
     // The fields of a BibTeX entry, with all authors in one text. CSL-JSON has a list of them, and `issued`.
-    let is_entry = has("year") && item.get("author").is_some_and(Value::is_string);
-    let shapes: [(bool, &'static [Path], &'static str); 15] = [
+    let is_entry =
+        !has("issued") && !has("container-title") && item.get("author").is_some_and(Value::is_string);
+    let shapes: [(bool, &'static [Path], &'static str); 16] = [
         (has("authorships") || (has("display_name") && has("ids")), OPEN_ALEX, "OpenAlex"),
         (has("protocolSection"), CLINICAL_TRIALS, "ClinicalTrials.gov"),
         (has("ProtocolSection"), CLASSIC_TRIALS, "ClinicalTrials.gov"),
@@ -454,6 +479,7 @@ fn shape(item: &Map<String, Value>) -> Option<(&'static [Path], &'static str)> {
         (has("ctNumber"), CTIS, "CTIS"),
         (has("uid") && has("pubdate") && has("pubtype"), SUMMARY, "PubMed"),
         (has("uid") && has("pubdate"), SUMMARY, "PubMed Central"),
+        (has("uid") && has("names") && has("source"), WOS_STARTER, "Web of Science"),
         (has("paperId"), SEMANTIC_SCHOLAR, "Semantic Scholar"),
         (has("ItemId") && has("Title"), EPPI_REVIEWER, ""),
         (has("dc:title"), SCOPUS, "Scopus"),
@@ -489,7 +515,7 @@ fn add_values(
 }
 
 /// Adds identifiers from lists, in which each has a type.
-fn numbers(draft: &mut Draft<'static>, item: &Map<String, Value>) {
+pub(super) fn numbers(draft: &mut Draft<'static>, item: &Map<String, Value>) {
     let numbers = ["external_ids", "identifier"].iter().find_map(|name| item.get(*name)?.as_array());
     for number in numbers.into_iter().flatten() {
         let value = number.get("value").or(number.get("id")).and_then(text).unwrap_or_default();
@@ -499,6 +525,14 @@ fn numbers(draft: &mut Draft<'static>, item: &Map<String, Value>) {
             _ => continue,
         };
         draft.add_decoded(FieldName::new(field, "identifier", 1), Cow::Owned(value));
+    }
+    // The identifiers of Web of Science: `WOS:000300000000001` and `MEDLINE:30000001`.
+    if let Some(number) = item.get("uid").and_then(text).filter(|number| number.starts_with("WOS:")) {
+        draft.extra.inspect("UT", &number);
+    }
+    let number = item.get("identifiers").and_then(|ids| ids.get("pmid")?.as_str()?.strip_prefix("MEDLINE:"));
+    if let Some(number) = number {
+        draft.add_decoded(FieldName::new(Field::Pmid, "pmid", 0), Cow::Owned(number.to_owned()));
     }
     if let Some(number) = item.get("externalIds").and_then(|ids| ids.get("PubMedCentral")).and_then(text) {
         draft.extra.push("PMC", &format!("PMC{}", number.trim_start_matches("PMC")));
@@ -607,12 +641,19 @@ fn people_of_hal(draft: &mut Draft<'static>, item: &Map<String, Value>) {
     }
 }
 
-/// The name of a person in parts.
-fn person(value: &Value) -> Option<String> {
-    let part = |names: [&str; 3]| {
+/// The name of a person in parts: in an object, or in a list with the family name first.
+pub(super) fn person(value: &Value) -> Option<String> {
+    const FAMILY: [&str; 8] =
+        ["last_name", "lastName", "last", "lastname", "LastName", "family", "surname", "Surname"];
+    const GIVEN: [&str; 8] =
+        ["first_name", "firstName", "first", "firstname", "FirstName", "given", "forename", "ForeName"];
+    let part = |names: [&str; 8]| {
         names.iter().find_map(|name| value.get(*name)).and_then(Value::as_str).unwrap_or_default()
     };
-    names::joined(part(["last_name", "lastName", "last"]), part(["first_name", "firstName", "first"]))
+    match value.as_array().map(Vec::as_slice) {
+        Some([Value::String(family), Value::String(given)]) => names::joined(family, given),
+        _ => names::joined(part(FAMILY), part(GIVEN)),
+    }
 }
 
 /// Calls a function with each value at the end of a path.
@@ -648,6 +689,10 @@ fn text(value: &Value) -> Option<String> {
 
 fn add(draft: &mut Draft<'static>, named: FieldName, value: String) {
     match named.field {
+        Field::Author | Field::Editor if value.starts_with('[') && notation::list(&value).is_some() => {
+            let names = notation::list(&value).unwrap_or_default();
+            names.iter().filter_map(|name| names::one(name)).for_each(|name| draft.author(named.field, name));
+        }
         Field::Author | Field::Editor => {
             // A list of names ends in a full stop.
             let value = value

@@ -304,6 +304,48 @@ fn constants_of_python_are_no_values() {
 }
 
 #[test]
+fn json_with_common_names_is_read() {
+    let in_parts = r#""journal": {"name": "J Tests", "volume": "3", "pages": "1-9"}, "identifier": [{"id": "10.5555/a", "type": "doi"}]"#;
+    let plain = r#""journal": "J Tests", "volume": "3", "number": "2", "pages": "1-9", "doi": "10.5555/a""#;
+    for (author, rest) in [
+        (r#""author": [{"name": "Roe, Ann", "firstname": "Ann", "lastname": "Roe"}]"#, in_parts),
+        (r#""author": [{"name": "Roe, Ann"}]"#, plain),
+        (r#""author": ["Roe, Ann"]"#, plain),
+        (r#""author": [{"family": "Roe", "given": "Ann"}]"#, plain),
+        (r#""author": "Roe, Ann""#, plain),
+        (r#""creators": [{"firstName": "Ann", "lastName": "Roe", "creatorType": "author"}]"#, plain),
+        (r#""authors": [{"family": "Roe", "given": "Ann"}]"#, plain),
+        (r#""authors": [{"Surname": "Roe", "ForeName": "Ann"}]"#, plain),
+        (r#""authors": [{"fullName": "Roe, Ann"}]"#, plain),
+        (r#""authors": [{"display_name": "Roe, Ann"}]"#, plain),
+        (r#""authors": {"author": [{"name": "Roe, Ann"}]}"#, plain),
+        (r#""authors": [["Roe", "Ann"]]"#, plain),
+        (r#""authors": "[\"Roe, Ann\"]""#, plain),
+    ] {
+        let file = format!(r#"[{{"title": "Tests", "publication_year": 2020, {author}, {rest}}}]"#);
+        let found = references(&file).remove(0);
+        assert_eq!((&found.authors[..], found.year), (&["Roe, Ann".to_owned()][..], Some(2020)), "{file}");
+        let places = [&found.journal, &found.volume, &found.pages, &found.doi].map(Option::as_deref);
+        assert_eq!(places.map(Option::unwrap_or_default), ["J Tests", "3", "1-9", "10.5555/a"], "{file}");
+    }
+    let csl = r#"[{"type": "report", "title": "Tests", "number": "7", "author": [{"family": "Roe"}]}]"#;
+    assert_eq!(
+        (references(csl)[0].issue.as_deref(), &references(csl)[0].extra["number"][0][..]),
+        (None, "7")
+    );
+    let starter = r#"{"hits": [{"uid": "WOS:000300000000001", "title": "Tests", "types": ["Article"],
+        "source": {"sourceTitle": "J Tests", "publishYear": 2020, "volume": "3", "pages": {"range": "1-9"}},
+        "names": {"authors": [{"displayName": "Roe, Ann", "wosStandard": "Roe, A"}]},
+        "identifiers": {"doi": "10.5555/a", "pmid": "MEDLINE:30000001"}}]}"#;
+    let found = references(starter).remove(0);
+    assert_eq!((&found.authors[..], found.year), (&["Roe, Ann".to_owned()][..], Some(2020)));
+    let numbers =
+        [&found.journal, &found.pages, &found.doi, &found.pmid, &found.wos_id].map(Option::as_deref);
+    let expected = ["J Tests", "1-9", "10.5555/a", "30000001", "WOS:000300000000001"];
+    assert_eq!(numbers.map(Option::unwrap_or_default), expected);
+}
+
+#[test]
 fn unsupported_json_is_named_with_advice() {
     for (text, name, advice) in [
         (r#"[{"itemType": "book", "title": "a", "creators": []}]"#, "Zotero", "export RIS"),
