@@ -247,6 +247,11 @@ fn add<'a>(draft: &mut Draft<'a>, named: FieldName, column: &'a str, cell: &'a s
         Field::Author if best => draft.authors(Field::Author, names::split_cell(cell)),
         Field::Author => draft.extra.push(column, &entities::decode(cell)),
         Field::Editor | Field::ShortAuthor => draft.authors(named.field, names::split_cell(cell)),
+        Field::Group if notation::list(cell).is_some() => {
+            for name in notation::list(cell).into_iter().flatten().filter_map(|name| tidy::line(&name)) {
+                draft.author(Field::Group, name);
+            }
+        }
         Field::Group => {
             for name in entities::decode(cell).split(';').filter_map(tidy::line) {
                 draft.author(Field::Group, name);
@@ -263,8 +268,18 @@ fn add<'a>(draft: &mut Draft<'a>, named: FieldName, column: &'a str, cell: &'a s
         Field::Volume | Field::Pmid | Field::Accession => {
             draft.add_as(named, column, entities::decode(without_fraction(cell)));
         }
+        // MEDLINE has other identifiers under the same tags.
+        Field::Doi if matches!(named.name, "LID" | "AID") => {
+            for text in notation::list(cell).unwrap_or_else(|| vec![cell.to_owned()]) {
+                let is_doi = text.ends_with("[doi]") || identifiers::doi_in_url(&text).is_some();
+                match is_doi {
+                    true => draft.add_as(named, column, Cow::Owned(text)),
+                    false => draft.extra.push(column, &entities::decode(&text)),
+                }
+            }
+        }
         // A link in a DOI column may lead elsewhere, and a link in a URL column may lead to a DOI.
-        _ => match frames::texts_of_r(cell) {
+        _ => match frames::texts_of_r(cell).or_else(|| notation::list(cell)) {
             Some(texts) => {
                 for text in texts {
                     draft.add_as(named, column, Cow::Owned(entities::decode(&text).into_owned()));
@@ -360,6 +375,8 @@ const NESTED: [&str; 4] = ["ids", "biblio", "primary_location", "abstract_invert
 fn add_unnamed<'a>(draft: &mut Draft<'a>, column: &'a str, cell: &str) {
     if column == EXTERNAL_IDS {
         external_ids(draft, cell);
+    } else if column == "externalIds.PubMedCentral" {
+        draft.extra.push("PMC", &format!("PMC{}", without_fraction(cell).trim_start_matches("PMC")));
     } else if !NESTED.contains(&column) || !nested(draft, column, cell) {
         draft.extra.push(column, &entities::decode(cell));
     }

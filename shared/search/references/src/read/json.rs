@@ -282,16 +282,16 @@ const SCOPUS: &[Path] = &[
 const SEMANTIC_SCHOLAR: &[Path] = &[
     (Field::Title, &["title"]),
     (Field::Author, &["authors.*.name"]),
-    (Field::Date, &["publicationDate", "year"]),
+    (Field::Date, &["publicationDate", "publicationdate", "year"]),
     (Field::Journal, &["journal.name", "publicationVenue.name", "venue"]),
     (Field::Volume, &["journal.volume"]),
     (Field::Pages, &["journal.pages"]),
-    (Field::Doi, &["externalIds.DOI", "doi"]),
-    (Field::Pmid, &["externalIds.PubMed"]),
+    (Field::Doi, &["externalIds.DOI", "externalids.DOI", "doi"]),
+    (Field::Pmid, &["externalIds.PubMed", "externalids.PubMed"]),
     (Field::Abstract, &["abstract"]),
     (Field::Keyword, &["fieldsOfStudy.*"]),
     (Field::Url, &["url"]),
-    (Field::Type, &["publicationTypes.*"]),
+    (Field::Type, &["publicationTypes.*", "publicationtypes.*"]),
 ];
 
 /// The summaries of PubMed and PubMed Central.
@@ -480,7 +480,7 @@ fn shape(item: &Map<String, Value>) -> Option<(&'static [Path], &'static str)> {
         (has("uid") && has("pubdate") && has("pubtype"), SUMMARY, "PubMed"),
         (has("uid") && has("pubdate"), SUMMARY, "PubMed Central"),
         (has("uid") && has("names") && has("source"), WOS_STARTER, "Web of Science"),
-        (has("paperId"), SEMANTIC_SCHOLAR, "Semantic Scholar"),
+        (has("paperId") || (has("corpusid") && has("title")), SEMANTIC_SCHOLAR, "Semantic Scholar"),
         (has("ItemId") && has("Title"), EPPI_REVIEWER, ""),
         (has("dc:title"), SCOPUS, "Scopus"),
         (has("titles") && has("creators"), DATA_CITE, ""),
@@ -534,7 +534,8 @@ pub(super) fn numbers(draft: &mut Draft<'static>, item: &Map<String, Value>) {
     if let Some(number) = number {
         draft.add_decoded(FieldName::new(Field::Pmid, "pmid", 0), Cow::Owned(number.to_owned()));
     }
-    if let Some(number) = item.get("externalIds").and_then(|ids| ids.get("PubMedCentral")).and_then(text) {
+    let external = item.get("externalIds").or_else(|| item.get("externalids"));
+    if let Some(number) = external.and_then(|ids| ids.get("PubMedCentral")).and_then(text) {
         draft.extra.push("PMC", &format!("PMC{}", number.trim_start_matches("PMC")));
     }
 }

@@ -31,7 +31,7 @@ mod labels;
 mod latex;
 mod mods;
 mod names;
-mod nbib;
+pub(crate) mod nbib;
 mod notation;
 mod noteexpress;
 mod pages;

@@ -37,6 +37,11 @@ pub(super) const RULES: &[Rule] = &[
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 
+/// Returns the field of a tag, which programs also use as the name of a column.
+pub(crate) fn field(tag: &str) -> Option<FieldName> {
+    INDEX.find(tag)
+}
+
 pub(super) fn read(text: &str) -> Draft<'_> {
     let mut draft = Draft::default();
     let (mut source, mut has_journal, mut is_ovid) = (None, false, false);

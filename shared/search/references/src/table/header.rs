@@ -9,7 +9,7 @@ use crate::{
     encoding::{Decoder, has_escape},
     read::{
         field::{FIELDS, Field, FieldName, Index, Rule},
-        wos,
+        nbib, wos,
     },
     split::lines::unmarked,
     work::spend,
@@ -69,6 +69,7 @@ pub(crate) const RULES: &[Rule] = &[
         "dergiadı",
         "títulodafonte", "títulodelafuente", "títulodarevista", "títulodoperiódico", "sourcedisplayname",
         "来源出版物名称", "出版物名", "来源出版物", "情報源",
+        "sourcetitleanthologytitle",
     ] },
     Rule { field: Field::Book, names: &[
         "booktitle", "anthologytitle", "conferencetitle", "proceedingstitle",
@@ -92,24 +93,29 @@ pub(crate) const RULES: &[Rule] = &[
         "pages", "pagerange", "pagenumbers", "page", "pagespan", "pagination", "pageno", "seiten", "páginas", "paginas", "pagine",
         "页码", "起止页码", "页码范围", "页", "頁", "ページ", "페이지", "수록면", "seitenvonbis", "страницы", "頁次", "頁碼", "起止頁碼", "сторінки", "strony", "sayfa", "sayfalar", "sider", "sidor", "strany", "σελίδες",
         "pageinfo", "prismpagerange", "صفحات", "الصفحات",
+        "journalpages",
     ] },
     Rule { field: Field::FirstPage, names: &[
         "startpage", "pagestart", "firstpage", "beginningpage", "bibliofirstpage", "bp", "sp", "articlenumber",
         "artno", "artnumber", "articleno", "ar", "起始页", "開始ページ", "시작페이지",
         "páginainicial", "起始页码", "论文编号", "論文番号",
+        "lpages",
     ] },
     Rule { field: Field::LastPage, names: &[
         "endpage", "pageend", "lastpage", "endingpage", "bibliolastpage", "otherpages", "ep", "终止页", "終了ページ", "끝페이지",
         "páginafinal", "结束页码",
+        "upages",
     ] },
     Rule { field: Field::Doi, names: &[
         "doi", "doidoi", "digitalobjectidentifier", "itemdoi", "doilink", "articledoi", "doiurl", "di", "do",
         "doi号", "urldoi", "doiname",
         "prismdoi", "originalpaperdoi", "doiid",
+        "digitalobjectidentifierdoi", "externalidsdoi",
     ] },
     Rule { field: Field::Pmid, names: &[
         "pmid", "pubmedid", "medlinepmid", "pubmedidentifier", "idspmid", "pm",
         "originalpaperpubmedid",
+        "externalidspubmed",
     ] },
     Rule { field: Field::Accession, names: &[
         "accessionnumber", "uniqueidentifier", "ui", "an",
@@ -124,6 +130,7 @@ pub(crate) const RULES: &[Rule] = &[
         "abstract", "abstractnote", "summary", "abstracttext", "briefsummary", "ab", "dcdescription",
         "zusammenfassung", "resumen", "résumé", "resumo", "riassunto", "摘要", "文摘", "抄録", "초록", "аннотация", "реферат", "中文摘要", "анотація", "streszczenie", "özet", "samenvatting", "sammendrag", "sammanfattning", "abstrakt", "abstrak", "περίληψη", "الملخص", "چکیده",
         "tiivistelmä", "description",
+        "abstracts",
     ] },
     Rule { field: Field::Keyword, names: &[
         "keywords", "keyword", "authorkeywords", "keywordsauthor", "indexkeywords", "keywordsplus", "tags", "manualtags", "automatictags",
@@ -203,6 +210,10 @@ impl Header {
             // A spreadsheet may have added columns with other names.
             columns.iter_mut().for_each(|column| column.named = wos::field(&column.name).or(column.named));
         }
+        if has_medline_tags(&columns) {
+            columns.iter_mut().for_each(|column| column.named = nbib::field(&column.name).or(column.named));
+        }
+        with_other_authors(&mut columns);
         if columns.iter().any(|column| column.name.starts_with("UT (Unique")) {
             columns.iter_mut().for_each(as_web_of_science);
         }
@@ -295,6 +306,37 @@ fn has_tags(columns: &[Column]) -> bool {
     (begins && (has("UT") || has_many())) || (has("SR") && has("AU") && has("TI") && has_many())
 }
 
+/// Returns `true` if the names of the columns are the tags of MEDLINE, as programs write the records of PubMed.
+fn has_medline_tags(columns: &[Column]) -> bool {
+    /// Tags that other tables hardly have.
+    const TAGS: [&str; 12] = ["DP", "JT", "TA", "VI", "IP", "PG", "FAU", "LID", "AID", "MH", "OT", "STAT"];
+    const MIN_TAGS: usize = 4;
+    let has = |name: &str| columns.iter().any(|column| column.name == name);
+    has("PMID") && has("TI") && TAGS.iter().filter(|tag| has(tag)).count() >= MIN_TAGS
+}
+
+/// Adds the column of the other authors to that of the first author, if no column holds all authors.
+fn with_other_authors(columns: &mut [Column]) {
+    let is_author = |column: &&Column| column.named.is_some_and(|named| matches!(named.field, Field::Author));
+    let mut authors = columns.iter().filter(is_author).filter_map(|column| column.named);
+    let (Some(first), None) = (authors.next(), authors.next()) else { return };
+    if first.name != "firstauthor" {
+        return;
+    }
+    let is_other = |column: &&mut Column| {
+        let plain: String = plain_name(&column.name);
+        matches!(plain.as_str(), "otherauthors" | "coauthors" | "remainingauthors" | "additionalauthors")
+    };
+    if let Some(other) = columns.iter_mut().find(is_other) {
+        other.named = Some(first);
+    }
+}
+
+/// The letters and digits of a name in lower case.
+fn plain_name(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
 /// Returns `true` for the line `sep=;` that spreadsheets write before the header.
 pub(crate) fn is_separator_line(row: &[u8]) -> bool {
     row.len() == 5 && row[..4].eq_ignore_ascii_case(b"sep=")
@@ -358,7 +400,7 @@ fn bilingual(name: &str, plain: &str) -> Option<String> {
 /// Interprets the name of a column.
 pub(crate) fn column(name: &str, at: usize) -> Column {
     let name = unmarked_name(name);
-    let plain: String = name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    let plain = plain_name(name);
     let name = if name.is_empty() { format!("column {}", at + 1) } else { name.to_owned() };
     // A first column with this name counts the rows.
     if at == 0 && is_count(&plain) {

@@ -80,6 +80,48 @@ fn backslash_may_precede_quotation_marks() {
 }
 
 #[test]
+fn columns_with_tags_of_medline_are_read() {
+    let table = "PMID,STAT,TI,AB,FAU,AU,DP,TA,JT,VI,IP,PG,LID,AID,MH,OT,PT\n30000009,MEDLINE,A trial,We test.,\
+        \"['Roe, Ann', 'Doe, Bob']\",\"['Roe A', 'Doe B']\",2015 May 17,J T,J Tests,3,2,1-9,S1-2 [pii],\
+        \"['10.5555/a [doi]', 'S1-2 [pii]']\",['Humans'],['sleep'],\"['Journal Article', 'Trial']\"\n";
+    let found = references(table).remove(0);
+    assert_eq!(found.authors, ["Roe, Ann", "Doe, Bob"]);
+    let texts = [&found.date, &found.journal, &found.volume, &found.issue, &found.pages, &found.doi];
+    let texts = texts.map(|text| text.as_deref().unwrap_or_default());
+    assert_eq!(texts, ["2015-05-17", "J Tests", "3", "2", "1-9", "10.5555/a"]);
+    assert_eq!(
+        (found.pmid.as_deref(), &found.extra["LID"][..]),
+        (Some("30000009"), &["S1-2 [pii]".into()][..])
+    );
+    assert_eq!((found.keywords.len(), found.r#type.as_deref()), (2, Some("Journal Article; Trial")));
+}
+
+#[test]
+fn names_of_less_common_columns_are_known() {
+    let found = row(
+        "First Author,Other Authors,Abstract(s),Source title/Anthology title,LPAGES,UPAGES,Digital Object Identifier (DOI)",
+        "Roe A,\"Doe B, Poe C\",We test.,J Tests,1,9,10.5555/a",
+    );
+    assert_eq!(found.authors, ["Roe, A", "Doe, B", "Poe, C"]);
+    let texts = [&found.r#abstract, &found.journal, &found.pages, &found.doi].map(Option::as_deref);
+    assert_eq!(texts.map(Option::unwrap_or_default), ["We test.", "J Tests", "1-9", "10.5555/a"]);
+    let found = row(
+        "authors,externalIds.DOI,externalIds.PubMed,externalIds.PubMedCentral,journal.name,journal.pages",
+        "Roe A,10.5555/a,30000009,6000009,J Tests,1-9",
+    );
+    let texts = [&found.doi, &found.pmid, &found.pmcid, &found.journal, &found.pages].map(Option::as_deref);
+    assert_eq!(
+        texts.map(Option::unwrap_or_default),
+        ["10.5555/a", "30000009", "PMC6000009", "J Tests", "1-9"]
+    );
+    let json = r#"{"corpusid": 1, "externalids": {"DOI": "10.5555/a", "PubMed": "30000009", "PubMedCentral": "6000009"},
+        "title": "A trial", "authors": [{"name": "Ann Roe"}], "year": 2018, "publicationdate": "2018-01-02"}"#;
+    let found = references(json).remove(0);
+    let texts = [&found.doi, &found.pmid, &found.pmcid, &found.date].map(Option::as_deref);
+    assert_eq!(texts.map(Option::unwrap_or_default), ["10.5555/a", "30000009", "PMC6000009", "2018-01-02"]);
+}
+
+#[test]
 fn errors_of_spreadsheets_are_no_values() {
     for error in ["#NAME?", "#VALUE!", "#REF!", "#DIV/0!", "#NUM!", "#NULL!", "#N/A", "#WERT!", "########"] {
         let values = [error; 9].join(",");
