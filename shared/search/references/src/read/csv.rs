@@ -265,7 +265,16 @@ fn add<'a>(draft: &mut Draft<'a>, named: FieldName, column: &'a str, cell: &'a s
                 Restoration::Unclear => draft.extra.push(column, &entities::decode(cell)),
             }
         }
-        Field::Volume | Field::Pmid | Field::Accession => {
+        Field::Pmid => match first_pmid(cell) {
+            Some((first, is_only)) => {
+                if !is_only {
+                    draft.extra.push(column, &entities::decode(cell));
+                }
+                draft.add_as(named, column, Cow::Owned(first));
+            }
+            None => draft.add_as(named, column, entities::decode(without_fraction(cell))),
+        },
+        Field::Volume | Field::Accession => {
             draft.add_as(named, column, entities::decode(without_fraction(cell)));
         }
         // MEDLINE has other identifiers under the same tags.
@@ -496,6 +505,31 @@ fn without_fraction(cell: &str) -> &str {
     if is_whole { number } else { cell }
 }
 
+/// The first PMID of a cell with several, as programs for PubMed append the cited works, and `true` for a single PMID.
+/// Spreadsheets have an apostrophe before a number as text, and commas between its thousands.
+fn first_pmid(cell: &str) -> Option<(String, bool)> {
+    /// The maximum length of an inspected cell.
+    const MAX: usize = 4096;
+    let is_mark = |c: char| matches!(c, '\'' | '"' | '[' | ']') || c.is_whitespace();
+    let is_between = |c: char| matches!(c, ';' | ',' | '|') || is_mark(c);
+    let is_digits = |part: &&str| part.len() <= 8 && part.bytes().all(|byte| byte.is_ascii_digit());
+    let bare = cell.trim_matches(is_mark);
+    if bare.len() == cell.len() && !cell.contains(is_between) {
+        return None;
+    }
+    let parts: Vec<&str> =
+        bare[..bare.floor_char_boundary(MAX)].split(is_between).filter(|part| !part.is_empty()).collect();
+    let (first, others) = parts.split_first().filter(|_| parts.iter().all(is_digits))?;
+    let is_thousands = bare.bytes().all(|byte| byte == b',' || byte.is_ascii_digit())
+        && first.len() <= 3
+        && others.iter().all(|part| part.len() == 3);
+    match others {
+        [] => Some(((*first).to_owned(), true)),
+        _ if is_thousands => Some((parts.concat(), true)),
+        _ => (first.len() > 4).then(|| ((*first).to_owned(), false)),
+    }
+}
+
 /// Splits a cell with several items: quoted, or separated by semicolons, bars, line breaks, or commas outside of
 /// brackets, as in "cyst (diagnosis, surgery), stomach".
 fn list(cell: &str, mut item: impl FnMut(&str)) {
@@ -697,6 +731,25 @@ mod tests {
         let before = reference.clone();
         complete_from_source(&mut reference);
         assert_eq!(reference, before);
+    }
+
+    #[test]
+    fn first_of_several_pmids_counts() {
+        for (cell, first) in [
+            ("30000009\n12345\n23456", Some(("30000009", false))),
+            ("30000009; 30000010", Some(("30000009", false))),
+            ("'30000009", Some(("30000009", true))),
+            ("\"30000009\"", Some(("30000009", true))),
+            ("['30000009', '5']", Some(("30000009", false))),
+            ("30,000,009", Some(("30000009", true))),
+            ("30000009", None),
+            ("3.01E+07", None),
+            ("PMID: 30000009", None),
+            ("12, 34", None),
+        ] {
+            let found = first_pmid(cell);
+            assert_eq!(found.as_ref().map(|(first, is_only)| (first.as_str(), *is_only)), first, "{cell}");
+        }
     }
 
     #[test]

@@ -122,6 +122,17 @@ fn names_of_less_common_columns_are_known() {
 }
 
 #[test]
+fn first_pmid_of_a_cell_is_read() {
+    let found = row("pubmed_id,doi", "\"30000009\n12345\",\"10.5555/a\n10.5555/b\"");
+    assert_eq!((found.pmid.as_deref(), found.doi.as_deref()), (Some("30000009"), Some("10.5555/a")));
+    assert_eq!(found.extra["pubmed_id"], ["30000009 12345"]);
+    for pmid in ["'30000009", "\"30,000,009\""] {
+        let found = row("PMID", pmid);
+        assert_eq!((found.pmid.as_deref(), found.extra.len()), (Some("30000009"), 0), "{pmid}");
+    }
+}
+
+#[test]
 fn errors_of_spreadsheets_are_no_values() {
     for error in ["#NAME?", "#VALUE!", "#REF!", "#DIV/0!", "#NUM!", "#NULL!", "#N/A", "#WERT!", "########"] {
         let values = [error; 9].join(",");
