@@ -14,7 +14,7 @@ use super::{
 /// The elements and their fields. Titles in `relatedItem` of type `host` belong to the journal.
 pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Title, names: &["titleInfo/title"] },
-    Rule { field: Field::Author, names: &["name/namePart"] },
+    Rule { field: Field::Author, names: &["name/namePart", "name/displayForm"] },
     Rule { field: Field::Date, names: &["dateIssued", "part/date", "copyrightDate", "dateCreated"] },
     Rule { field: Field::Volume, names: &["detail/number"] },
     Rule { field: Field::FirstPage, names: &["extent/start"] },
@@ -25,7 +25,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Keyword, names: &["subject/topic"] },
     Rule { field: Field::Url, names: &["location/url"] },
     Rule { field: Field::Type, names: &["genre", "typeOfResource"] },
-    Rule { field: Field::Extra, names: &["subTitle", "nonSort", "roleTerm"] },
+    Rule { field: Field::Extra, names: &["subTitle", "nonSort", "roleTerm", "partNumber", "partName"] },
     Rule { field: Field::LeftOut, names: &["recordInfo", "tableOfContents"] },
 ];
 
@@ -53,24 +53,35 @@ struct Mods<'a> {
     person: Person,
     /// The name as one part, for groups and programs that do not separate its parts.
     whole: String,
+    /// The name as it is displayed, for names without parts.
+    shown: String,
     role: String,
     is_group: bool,
     item: Item,
+    /// `true` inside of a subject, which may be a person or a work.
+    is_subject: bool,
     /// The attributes of the open title or number.
     kind: String,
-    /// The article, title and subtitle of the work, which are separate elements.
-    title: [String; 3],
+    /// The article, title and subtitle of the work, and the number and name of its part, which are separate elements.
+    title: [String; 5],
 }
 
 impl<'a> Mods<'a> {
     fn name(&mut self) {
-        let whole = std::mem::take(&mut self.whole);
+        let shown = std::mem::take(&mut self.shown);
+        let whole = Some(std::mem::take(&mut self.whole)).filter(|whole| !whole.is_empty()).unwrap_or(shown);
         let role = std::mem::take(&mut self.role).to_lowercase();
         let name = self.person.finish().or_else(|| {
             if self.is_group { tidy::line(&whole) } else { names::one(&names::without_additions(&whole)) }
         });
+        if self.is_subject {
+            name.into_iter().for_each(|name| self.draft.extra.push("subject", &name));
+            return;
+        }
         let field = match role.as_str() {
-            "" | "author" | "aut" | "creator" | "cre" => Field::Author,
+            "" | "author" | "aut" | "creator" | "cre" | "verfasser" | "verfasserin" | "autor" | "auteur" => {
+                Field::Author
+            }
             "editor" | "edt" => Field::Editor,
             _ => return,
         };
@@ -87,9 +98,17 @@ impl<'a> Mods<'a> {
 
     /// Completes a title.
     fn title(&mut self) {
-        let [article, title, subtitle] = std::mem::take(&mut self.title);
-        let title = [article, title].join(" ");
-        let title = if subtitle.is_empty() { title } else { format!("{}: {subtitle}", title.trim_end()) };
+        let [article, title, subtitle, number, part] = std::mem::take(&mut self.title);
+        let mut title = [article, title].join(" ");
+        let separator = if number.is_empty() { ". " } else { ", " };
+        for (separator, text) in [(": ", subtitle), (". ", number), (separator, part)] {
+            if !text.is_empty() {
+                title = format!("{}{separator}{text}", title.trim_end());
+            }
+        }
+        if self.is_subject {
+            return self.draft.extra.push("subject", &title);
+        }
         let named = match (self.item, self.kind.as_str()) {
             (Item::Work, "") => FieldName::new(Field::Title, "title", 0),
             (Item::Work, _) => FieldName::new(Field::Title, "title", 1),
@@ -133,12 +152,22 @@ impl<'a> Visitor<'a> for Mods<'a> {
             "titleInfo/title" => self.title[1] = text.into_owned(),
             "nonSort" => self.title[0] = text.into_owned(),
             "subTitle" => self.title[2] = tidy::line(&text).unwrap_or_default(),
+            "partNumber" if self.item == Item::Work => self.title[3] = tidy::line(&text).unwrap_or_default(),
+            "partName" if self.item == Item::Work => self.title[4] = tidy::line(&text).unwrap_or_default(),
+            "name/displayForm" => self.shown = text.into_owned(),
             "roleTerm" => self.role = tidy::line(&text).unwrap_or_default(),
             "name/namePart" => match attribute(attributes, "type").as_deref() {
                 Some("family") => self.person.add(Field::FamilyName, &text),
                 Some("given") => self.person.add_given(&text),
                 Some("termsOfAddress") => self.person.add(Field::NameSuffix, &text),
                 Some("date") => {}
+                // The unit of an organisation is a part of its own.
+                _ if self.is_group && !self.whole.is_empty() => {
+                    let end = self.whole.trim_end().trim_end_matches('.').len();
+                    self.whole.truncate(end);
+                    self.whole.push_str(". ");
+                    self.whole.push_str(&text);
+                }
                 _ => self.whole = text.into_owned(),
             },
             "identifier" => self.identifier(attributes, text),
@@ -172,6 +201,7 @@ impl<'a> Visitor<'a> for Mods<'a> {
                     _ => Item::Other,
                 };
             }
+            "subject" => self.is_subject = true,
             "name" => self.is_group = matches!(kind().as_ref(), "corporate" | "conference"),
             "titleInfo" | "detail" => self.kind = kind().into_owned(),
             _ => {}
@@ -181,6 +211,7 @@ impl<'a> Visitor<'a> for Mods<'a> {
     fn end(&mut self, name: &'a str) {
         match name {
             "relatedItem" => self.item = Item::Work,
+            "subject" => self.is_subject = false,
             "name" => self.name(),
             "titleInfo" => self.title(),
             _ => {}

@@ -740,6 +740,21 @@ fn crossref_abstracts_and_subtitles_are_plain() {
 }
 
 #[test]
+fn subjects_and_parts_of_mods_are_distinguished() {
+    let text = r#"<modsCollection xmlns="http://www.loc.gov/mods/v3"><mods>
+        <subject><name type="personal"><namePart>Poe, Eve</namePart></name></subject>
+        <subject><titleInfo><title>Another work</title></titleInfo></subject>
+        <titleInfo><title>Works</title><partNumber>Vol. 2</partNumber><partName>Tests</partName></titleInfo>
+        <name type="personal"><displayForm>Roe, Ann</displayForm><role><roleTerm>Verfasser</roleTerm></role></name>
+        <name type="corporate"><namePart>Test State</namePart><namePart>Test Office</namePart></name>
+        </mods></modsCollection>"#;
+    let found = references(text).remove(0);
+    assert_eq!(found.title, "Works. Vol. 2, Tests");
+    assert_eq!(found.authors, ["Roe, Ann", "Test State. Test Office"]);
+    assert_eq!(found.extra["subject"], ["Poe, Eve", "Another work"]);
+}
+
+#[test]
 fn latest_version_of_a_pmid_counts() {
     let text = "<PubmedArticleSet><PubmedArticle><MedlineCitation><PMID Version=\"1\">1</PMID><PMID Version=\"2\">30000001</PMID>\
         <Article><ArticleTitle>Tests</ArticleTitle></Article></MedlineCitation></PubmedArticle></PubmedArticleSet>";
