@@ -327,7 +327,7 @@ pub(crate) fn printable(text: Cow<'_, str>) -> Result<(Cow<'_, str>, usize), &'s
 /// # Errors
 /// Returns the reason to quarantine the record.
 pub(crate) fn printable_utf8(text: Cow<'_, str>) -> Result<(Cow<'_, str>, usize), &'static str> {
-    if !may_be_unprintable(text.as_bytes()) || !text.contains(is_unprintable) {
+    if !may_be_unprintable(text.as_bytes()) || !text.contains(is_control) {
         return Ok((text, 0));
     }
     if is_iso_2022_jp(text.as_bytes()) {
@@ -336,13 +336,32 @@ pub(crate) fn printable_utf8(text: Cow<'_, str>) -> Result<(Cow<'_, str>, usize)
             return Ok((Cow::Owned(text.into_owned()), 0));
         }
     }
-    // Text may contain a few control characters. Many of them, or a NUL, show that the bytes are not text.
-    let controls = text.chars().filter(|c| is_unprintable(*c)).count();
-    if text.contains(|c| is_unprintable(c) && !is_control(c)) || controls > MAX_CONTROLS.max(text.len() / 500)
-    {
+    let controls = |text: &str| text.chars().filter(|c| is_control(*c)).count();
+    let inner = without_padding(&text);
+    if !is_text(inner) {
         return Err(NO_TEXT);
     }
-    Ok((Cow::Owned(text.replace(is_control, "")), controls))
+    Ok((Cow::Owned(inner.replace(is_control, "")), controls(&text)))
+}
+
+/// The text without the NULs that programs append to fill a block of memory.
+fn without_padding(text: &str) -> &str {
+    text.trim_end_matches(|c: char| c == '\0' || c.is_whitespace())
+}
+
+/// Returns `false` for many control characters, or a NUL in a short text, which show that the bytes are not text.
+fn is_text(text: &str) -> bool {
+    /// The minimum length of the text for each NUL.
+    const PER_NUL: usize = 32;
+    let controls = text.chars().filter(|c| is_control(*c)).count();
+    let nuls = memchr::memchr_iter(0, text.as_bytes()).count();
+    controls <= MAX_CONTROLS.max(text.len() / 500) && nuls * PER_NUL <= text.len()
+}
+
+/// The beginning of a file without the few NULs that text may contain. Returns `None` for other bytes than text.
+pub(crate) fn without_nuls(text: &str) -> Option<String> {
+    let inner = without_padding(text);
+    (!inner.is_empty() && is_text(inner)).then(|| inner.replace('\0', ""))
 }
 
 /// Returns `true` for a text that may have letters of ISO-2022-JP.
@@ -362,9 +381,10 @@ const NO_TEXT: &str = "it contains bytes that are not text in UTF-8 or any likel
 /// The maximum number of control characters in a short record that counts as text.
 const MAX_CONTROLS: usize = 4;
 
-/// Control characters that are dropped from text.
+/// Control characters that do not occur in text, and are dropped. The C0 separators (0x1C to 0x1F), vertical tab, form
+/// feed and the substitute 0x1A occur in real exports and are accepted.
 fn is_control(c: char) -> bool {
-    matches!(c, '\u{1}'..='\u{8}' | '\u{E}'..='\u{19}' | '\u{1B}')
+    matches!(c, '\u{0}'..='\u{8}' | '\u{E}'..='\u{19}' | '\u{1B}')
 }
 
 /// Decodes a record that may not be text, for display.
@@ -391,12 +411,6 @@ pub(crate) fn decode_cut<'a>(bytes: &'a [u8], legacy: Decoder) -> Cow<'a, str> {
 /// is checked.
 fn may_be_unprintable(text: &[u8]) -> bool {
     text.iter().fold(false, |found, &byte| found | ((byte < 0x20) & (byte != b'\n') & (byte != b'\r')))
-}
-
-/// Control characters that do not occur in text. The C0 separators (0x1C to 0x1F), vertical tab, form feed and the
-/// substitute 0x1A occur in real exports and are accepted. NUL and the others show that the bytes are not text.
-fn is_unprintable(c: char) -> bool {
-    matches!(c, '\u{0}'..='\u{8}' | '\u{E}'..='\u{19}' | '\u{1B}')
 }
 
 /// The characters that result from the five bytes that Windows-1252 leaves undefined.

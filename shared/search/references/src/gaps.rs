@@ -66,7 +66,7 @@ impl Gaps {
         let Some((line, kept)) = self.open.take() else { return };
         let bytes: Vec<u8> = kept.chars().filter_map(|c| u8::try_from(c).ok()).collect();
         let text = decode_cut(&bytes, file.legacy.decoder());
-        let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+        let text = text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '\u{feff}' | '\0'));
         if !goes_on && (!has_words(text, file.format) || is_expected(text, file.format)) {
             return;
         }

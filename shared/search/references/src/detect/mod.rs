@@ -9,7 +9,7 @@ mod xml;
 
 use crate::{
     Error, Format,
-    encoding::{Certainty, Encoding, EncodingDetection, LegacyEncoding, Utf16, WidthCheck},
+    encoding::{Certainty, Encoding, EncodingDetection, LegacyEncoding, Utf16, WidthCheck, without_nuls},
     split::{
         self, PartKind, cnki, endnote_text, entries, eu_ctr, lines, nbib, noteexpress, refer, refworks, ris,
         wos,
@@ -54,15 +54,18 @@ pub(crate) fn detect(window: &[u8], end: bool) -> Result<Detection, Error> {
     if WidthCheck::new(encoding.is_utf16()).is_joined(window) {
         return Err(Error::JoinedEncodings);
     }
-    let text = text_of(&window[mark_length..], encoding, &legacy);
-    if text.contains('\0') {
-        return Err(Error::Binary { what: "binary data" });
+    let mut text = text_of(&window[mark_length..], encoding, &legacy);
+    let is_binary = Error::Binary { what: "binary data" };
+    let has_nuls = text.contains('\0');
+    if has_nuls {
+        text = without_nuls(&text).ok_or_else(|| is_binary.clone())?;
     }
     if end && text.trim().is_empty() {
         return Err(Error::Empty);
     }
     let (unread, (format, format_certainty)) = match format(&text) {
         Ok(format) => (None, format),
+        Err(_) if has_nuls => return Err(is_binary),
         // Another file may follow a web page that was saved instead of an export.
         Err(error) => match part_behind(&text, &error) {
             Some(format) => (Some(reason(&error)), (format, Certainty::Likely)),

@@ -148,7 +148,7 @@ impl Csv {
         let is_ruled = self.delimiter == Delimiter::Bar;
         let empty = |&byte: &u8| {
             byte.is_ascii_whitespace()
-                || matches!(byte, b'"' | b'`')
+                || matches!(byte, b'"' | b'`' | 0)
                 || byte == self.delimiter.byte()
                 || (is_ruled && matches!(byte, b'-' | b':'))
         };

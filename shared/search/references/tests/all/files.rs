@@ -75,6 +75,31 @@ fn control_characters_are_dropped_and_noted() {
 }
 
 #[test]
+fn few_nuls_are_dropped() {
+    let ris = "TY  - JOUR\nTI  - A trial of \0tests\nAU  - Roe, Ann\nPY  - 2015\nER  - \n";
+    let found = references(ris).remove(0);
+    assert_eq!(found.title, "A trial of tests");
+    assert_eq!(found.extra["repaired"], ["control characters were dropped: 1"]);
+    for text in [
+        "TY  - JOUR\nTI  - A trial\nAU  - Roe, Ann\nER  - \n",
+        "PMID- 30000009\nTI  - A trial\nAU  - Roe A\n",
+        "Title,Authors,Year\nA trial,\"Roe, Ann\",2015\n",
+        "@article{a, author={Roe, Ann}, title={A trial}}\n",
+        "[{\"title\": \"A trial\", \"authors\": [\"Roe, Ann\"]}]",
+    ] {
+        let padded = format!("{text}{}", "\0".repeat(500));
+        let (outcomes, report) = read(padded.as_bytes()).unwrap();
+        assert_eq!((outcomes.len(), report.skipped), (1, None), "{text}");
+        assert_eq!(reference(outcomes.into_iter().next().unwrap()).title, "A trial");
+    }
+    for binary in
+        ["A trial \0 of tests in a hospital, which is no reference", "TY  - JOUR\0\0\0\0\0\nTI  - A"]
+    {
+        assert_eq!(read(binary.as_bytes()).unwrap_err(), Error::Binary { what: "binary data" });
+    }
+}
+
+#[test]
 fn characters_read_as_another_encoding_are_restored() {
     let twice = "it was encoded in UTF-8 twice";
     let ris = |title: &str, author: &str| format!("TY  - JOUR\nTI  - {title}\nAU  - {author}\nER  - \n");
