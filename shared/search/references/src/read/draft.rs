@@ -62,7 +62,7 @@ impl<'a> Draft<'a> {
     /// Adds a value under the name that the file uses.
     pub(super) fn add_as(&mut self, named: FieldName, tag: &'a str, text: Cow<'a, str>) {
         let FieldName { field, rank, .. } = named;
-        let text = if field == Field::Abstract { tidy::without_jats(text) } else { text };
+        let text = if field == Field::Abstract { tidy::without_elements(text) } else { text };
         match field {
             Field::LeftOut => {}
             Field::Extra => self.extra.push(tag, &text),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use memchr::memchr2;
+use memchr::{memchr, memchr2};
 
 use super::entities;
 use crate::{split::lines, work::spend};
@@ -83,8 +83,20 @@ pub(super) fn on_one_line(value: &str) -> Cow<'_, str> {
     decoded
 }
 
-/// Removes JATS elements, which Crossref writes and others copy, from an abstract: `<jats:p>We test.</jats:p>`.
-pub(super) fn without_jats(value: Cow<'_, str>) -> Cow<'_, str> {
+/// Removes elements from an abstract: those of JATS, which Crossref writes and others copy, and the headings of Europe PMC:
+/// `<jats:p>We test.</jats:p>`, `<h4>Aim</h4>`.
+pub(super) fn without_elements(value: Cow<'_, str>) -> Cow<'_, str> {
+    if memchr(b'<', value.as_bytes()).is_none() {
+        return value;
+    }
+    let value = without_jats(value);
+    if !value.contains("<h4>") || !spend(value.len()) {
+        return value;
+    }
+    Cow::Owned(value.replace("<h4>", "\n").replace("</h4>", "\n"))
+}
+
+fn without_jats(value: Cow<'_, str>) -> Cow<'_, str> {
     let text = value.as_ref();
     if !text.contains("<jats:") || !spend(text.len()) {
         return value;

@@ -755,6 +755,18 @@ fn subjects_and_parts_of_mods_are_distinguished() {
 }
 
 #[test]
+fn headings_of_abstracts_are_lines() {
+    let text = "<h4>Aim</h4>We test x <b and c.<h4>Methods</h4>We did.";
+    let json =
+        format!(r#"{{"resultList":{{"result":[{{"pmid":"42","title":"Tests","abstractText":"{text}"}}]}}}}"#);
+    let ris = format!("TY  - JOUR\nTI  - Tests\nAB  - {text}\nER  - \n");
+    for file in [json, ris, format!("Title,Abstract\nTests,{text}\n")] {
+        let expected = "Aim\nWe test x <b and c.\nMethods\nWe did.";
+        assert_eq!(references(&file)[0].r#abstract.as_deref(), Some(expected), "{file}");
+    }
+}
+
+#[test]
 fn latest_version_of_a_pmid_counts() {
     let text = "<PubmedArticleSet><PubmedArticle><MedlineCitation><PMID Version=\"1\">1</PMID><PMID Version=\"2\">30000001</PMID>\
         <Article><ArticleTitle>Tests</ArticleTitle></Article></MedlineCitation></PubmedArticle></PubmedArticleSet>";
