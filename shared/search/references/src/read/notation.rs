@@ -3,14 +3,25 @@
 use super::frames::{self, quoted};
 use crate::work::spend;
 
-/// Parses a list of texts, such as `['Marx, Karl', "O'Neil, Ann"]` or `c("Marx, Karl", "O'Neil, Ann")`.
+/// Parses a list of texts, such as `['Marx, Karl', "O'Neil, Ann"]` or `c("Marx, Karl", "O'Neil, Ann")`. NumPy has no commas
+/// between the texts, a tuple of Python has parentheses, and an array of PostgreSQL has braces.
 pub(super) fn list(cell: &str) -> Option<Vec<String>> {
     let vector =
         || cell.strip_prefix("c(\"").and(cell.strip_prefix("c(")).and_then(|rest| rest.strip_suffix(')'));
     if let Some(texts) = frames::texts_of_r(cell) {
         return Some(texts);
     }
-    let inner = cell.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).or_else(vector)?;
+    let tuple = || {
+        let inner = cell.strip_prefix('(')?.strip_suffix(')')?;
+        let has_items = inner.ends_with(',') || inner.contains("', ") || inner.contains("\", ");
+        (inner.starts_with(['\'', '"']) && has_items).then_some(inner)
+    };
+    let array = || {
+        let inner = cell.strip_prefix('{')?.strip_suffix('}')?;
+        (inner.starts_with('"') && inner.ends_with('"') && !inner.contains("\":")).then_some(inner)
+    };
+    let inner = cell.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let inner = inner.or_else(vector).or_else(tuple).or_else(array)?;
     let (mut items, mut rest) = (Vec::new(), inner.trim());
     while let Some(quote) = rest.chars().next() {
         if !matches!(quote, '\'' | '"') {
@@ -20,7 +31,8 @@ pub(super) fn list(cell: &str) -> Option<Vec<String>> {
         // A quote ends the item only before a comma or the end: "O'Neil" contains one.
         let (close, _) = rest.match_indices(quote).skip(1).find(|(at, _)| {
             let after = rest[at + 1..].trim_start();
-            after.is_empty() || after.starts_with(',')
+            let is_spaced = after.len() < rest.len() - at - 1;
+            after.is_empty() || after.starts_with(',') || (is_spaced && after.starts_with(['\'', '"']))
         })?;
         items.push(rest[1..close].to_owned());
         rest = rest[close + 1..].trim_start().trim_start_matches(',').trim_start();
@@ -106,7 +118,21 @@ mod tests {
         let of = |cell| list(cell).map(|items| items.join("|"));
         assert_eq!(of("['Roe, Ann', \"O'Neil, Pat\"]").as_deref(), Some("Roe, Ann|O'Neil, Pat"));
         assert_eq!(of("c(\"Roe, Ann\", \"O'Neil, Pat\")").as_deref(), Some("Roe, Ann|O'Neil, Pat"));
-        for other in ["[Anonymous]", "c(Roe)", "c(\"Roe\"", "['Roe', 5]", "Roe, A"] {
+        for numpy in ["['Roe, A.' 'Doe, B.']", "['Roe, A.'\n 'Doe, B.']", "('Roe, A.', 'Doe, B.')"] {
+            assert_eq!(of(numpy).as_deref(), Some("Roe, A.|Doe, B."), "{numpy}");
+        }
+        assert_eq!(of("('Roe, A.',)").as_deref(), Some("Roe, A."));
+        assert_eq!(of("{\"Roe, A.\",\"Doe, B.\"}").as_deref(), Some("Roe, A.|Doe, B."));
+        for other in [
+            "('A' or B)",
+            "('A')",
+            "{\"a\": \"b\"}",
+            "[Anonymous]",
+            "c(Roe)",
+            "c(\"Roe\"",
+            "['Roe', 5]",
+            "Roe, A",
+        ] {
             assert_eq!(of(other), None, "{other}");
         }
     }

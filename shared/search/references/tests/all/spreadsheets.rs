@@ -133,6 +133,17 @@ fn first_pmid_of_a_cell_is_read() {
 }
 
 #[test]
+fn lists_of_other_programs_are_read() {
+    for cell in [
+        "\"['Roe, Ann' 'Doe, Bob']\"",
+        "\"('Roe, Ann', 'Doe, Bob')\"",
+        "\"{\"\"Roe, Ann\"\",\"\"Doe, Bob\"\"}\"",
+    ] {
+        assert_eq!(row("Authors,Year", &format!("{cell},2015")).authors, ["Roe, Ann", "Doe, Bob"], "{cell}");
+    }
+}
+
+#[test]
 fn errors_of_spreadsheets_are_no_values() {
     for error in ["#NAME?", "#VALUE!", "#REF!", "#DIV/0!", "#NUM!", "#NULL!", "#N/A", "#WERT!", "########"] {
         let values = [error; 9].join(",");
