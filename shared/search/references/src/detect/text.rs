@@ -50,7 +50,8 @@ pub(super) fn is_pubmed_below_head(text: &str) -> bool {
 }
 
 /// Names that only the JSON of a database or a program has.
-const DATABASES: [&str; 25] = [
+const DATABASES: [&str; 26] = [
+    "primary_title",
     "display_name",
     "dc:title",
     "paperId",

@@ -10,7 +10,7 @@ use super::{
     field::{Field, FieldName, Index, Rule},
     names, tidy,
 };
-use crate::work::spend;
+use crate::{table::header::column, work::spend};
 
 /// The variables and their fields.
 pub(super) const RULES: &[Rule] = &[
@@ -55,6 +55,23 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::LeftOut, names: &["reference"] },
 ];
 
+/// The names above that CSL-JSON lacks. They count only in objects with a title.
+const OTHER_NAMES: [&str; 13] = [
+    "creators",
+    "year",
+    "publication_year",
+    "pub_year",
+    "date",
+    "publication_date",
+    "journal",
+    "venue",
+    "pages",
+    "doi",
+    "pmid",
+    "keywords",
+    "url",
+];
+
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 
 pub(super) fn read(text: &str) -> Result<Draft<'static>, String> {
@@ -67,6 +84,9 @@ pub(super) fn read(text: &str) -> Result<Draft<'static>, String> {
     if let Some(draft) = super::json::read(&item) {
         return Ok(draft);
     }
+    if !item.contains_key("title") && item.keys().any(|name| is_title_of_table(name)) {
+        return Ok(row_of_table(&item));
+    }
     let mut draft = Draft::default();
     let subtitle = item.get("subtitle").map(first_text).unwrap_or_default();
     for (name, value) in &item {
@@ -78,7 +98,10 @@ pub(super) fn read(text: &str) -> Result<Draft<'static>, String> {
                 draft.add_decoded(named, Cow::Owned(entities::decode(&title).into_owned()));
             }
             // CSL-JSON writes the number of a report there, BibJSON the issue.
-            Some(_) if name == "number" && !item.contains_key("journal") => {
+            Some(_)
+                if (name == "number" && !item.contains_key("journal"))
+                    || (OTHER_NAMES.contains(&name.as_str()) && !item.contains_key("title")) =>
+            {
                 each(value, |value| draft.extra.push(name, &shown(value)));
             }
             Some(_) if name == "creators" && item.contains_key("author") => {}
@@ -91,6 +114,31 @@ pub(super) fn read(text: &str) -> Result<Draft<'static>, String> {
     }
     super::json::numbers(&mut draft, &item);
     Ok(draft)
+}
+
+/// Returns `true` for a name of the title that tables have as the name of a column.
+fn is_title_of_table(name: &str) -> bool {
+    column(name, 1).named.is_some_and(|named| named.field == Field::Title)
+}
+
+/// Reads the row of a table that a program wrote as an object, with the names of the columns.
+fn row_of_table(item: &Map<String, Value>) -> Draft<'static> {
+    let mut draft = Draft::default();
+    for (name, value) in item {
+        let Some(named) = column(name, 1).named else {
+            each(value, |value| draft.extra.push(name, &shown(value)));
+            continue;
+        };
+        match (named.field, value) {
+            (Field::Author | Field::Editor | Field::ShortAuthor, Value::String(cell)) => {
+                draft.authors(named.field, names::split_cell(cell));
+            }
+            (Field::ShortAuthor, _) => add(&mut draft, FieldName { field: Field::Author, ..named }, value),
+            (Field::Citation, _) => each(value, |value| draft.extra.push(name, &shown(value))),
+            _ => add(&mut draft, named, value),
+        }
+    }
+    draft
 }
 
 /// Adds the journal of BibJSON: `{"name": "J Tests", "volume": "5", "pages": "1-9"}`.

@@ -190,6 +190,8 @@ const COMMON: &[Path] = &[
             "date_published",
             "publishedDate",
             "publication_date",
+            "pub_date",
+            "published",
         ],
     ),
     (
@@ -202,6 +204,7 @@ const COMMON: &[Path] = &[
             "source",
             "source.title",
             "publication_title",
+            "journal_name",
             "journals.*.title",
             "venue",
         ],
@@ -457,7 +460,10 @@ fn study(item: &Map<String, Value>) -> &Map<String, Value> {
 fn inner(item: &Map<String, Value>) -> Option<&Map<String, Value>> {
     let is_work = |inner: &&Map<String, Value>| inner.contains_key("title") || inner.contains_key("titles");
     let parts = ["bibjson", "attributes", "info", "metadata", "citingPaper", "citedPaper", "bib"];
-    parts.iter().filter_map(|name| item.get(*name)?.as_object()).find(is_work)
+    // Search engines and programs have an object around each work.
+    const AROUND: [&str; 5] = ["_source", "record", "fields", "work", "paper"];
+    let around = if item.contains_key("title") { &[][..] } else { &AROUND[..] };
+    parts.iter().chain(around).filter_map(|name| item.get(*name)?.as_object()).find(is_work)
 }
 
 /// The paths of the object's database, and the name of the database.

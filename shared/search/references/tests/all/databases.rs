@@ -328,6 +328,24 @@ fn json_with_common_names_is_read() {
         let places = [&found.journal, &found.volume, &found.pages, &found.doi].map(Option::as_deref);
         assert_eq!(places.map(Option::unwrap_or_default), ["J Tests", "3", "1-9", "10.5555/a"], "{file}");
     }
+    for file in [
+        r#"[{"Title": "Tests", "Authors": "Roe, A; Doe, B", "Year": 2020, "Source title": "J Tests", "PubMed ID": "30000009"}]"#,
+        r#"[{"primary_title": "Tests", "first_authors": ["Roe, A", "Doe, B"], "publication_year": "2020///",
+            "secondary_title": "J Tests", "pmid": "30000009"}]"#,
+        r#"[{"record": {"title": "Tests", "authors": ["Roe, A", "Doe, B"], "year": 2020, "journal": "J Tests", "pmid": 30000009}}]"#,
+    ] {
+        let found = references(file).remove(0);
+        assert_eq!(
+            (found.title.as_str(), found.year, found.authors.len()),
+            ("Tests", Some(2020), 2),
+            "{file}"
+        );
+        let texts = [&found.authors[0], found.journal.as_ref().unwrap(), found.pmid.as_ref().unwrap()];
+        assert_eq!(texts, ["Roe, A", "J Tests", "30000009"], "{file}");
+    }
+    let untitled =
+        r#"[{"title": "A", "author": "Roe A"}, {"name": "b", "year": 2020, "url": "https://example.org/"}]"#;
+    assert!(matches!(read(untitled.as_bytes()).unwrap().0[1], Outcome::Quarantined(_)));
     let csl = r#"[{"type": "report", "title": "Tests", "number": "7", "author": [{"family": "Roe"}]}]"#;
     assert_eq!(
         (references(csl)[0].issue.as_deref(), &references(csl)[0].extra["number"][0][..]),
@@ -757,8 +775,9 @@ fn subjects_and_parts_of_mods_are_distinguished() {
 #[test]
 fn headings_of_abstracts_are_lines() {
     let text = "<h4>Aim</h4>We test x <b and c.<h4>Methods</h4>We did.";
-    let json =
-        format!(r#"{{"resultList":{{"result":[{{"pmid":"42","title":"Tests","abstractText":"{text}"}}]}}}}"#);
+    let json = format!(
+        r#"{{"resultList":{{"result":[{{"pmid":"42","title":"Tests","authorString":"Roe A.","abstractText":"{text}"}}]}}}}"#
+    );
     let ris = format!("TY  - JOUR\nTI  - Tests\nAB  - {text}\nER  - \n");
     for file in [json, ris, format!("Title,Abstract\nTests,{text}\n")] {
         let expected = "Aim\nWe test x <b and c.\nMethods\nWe did.";
