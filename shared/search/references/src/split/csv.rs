@@ -1,10 +1,10 @@
 //! Splits tables into rows.
 //!
 //! The rules are those of RFC 4180, and the same as for reading a row (module `read`): a quote opens a quoted cell only
-//! at the start, `""` inside quotes is a quote, and quoted cells may contain line breaks. Blank rows, which
-//! spreadsheets leave at the end, are not records, and neither are rows above the header. A row whose only cell
-//! with text is the first one is skipped if it is a remark, such as `Total records: 2` or a line of a search strategy. Web
-//! of Science does not quote: its titles may begin with a quote.
+//! at the start, `""` inside quotes is a quote, and quoted cells may contain line breaks. `\"` before text is a quote, too,
+//! as R and MySQL write it. Blank rows, which spreadsheets leave at the end, are not records, and neither are rows above
+//! the header. A row whose only cell with text is the first one is skipped if it is a remark, such as `Total records: 2`
+//! or a line of a search strategy. Web of Science does not quote: its titles may begin with a quote.
 //!
 //! Rows that an unclosed quote joins are separated (module `unclosed`). Such a quote is text.
 
@@ -65,6 +65,8 @@ pub(crate) struct Csv {
     delimiters: usize,
     /// `true` if text follows a closing quote in the row.
     is_irregular: bool,
+    /// `true` if a backslash precedes a quotation mark in the open cell.
+    has_escapes: bool,
     /// The end of the lines at the front that are a row each, whatever quotes they contain.
     rows_end: usize,
     /// `true` if the quotation mark of the last row may have been closed by one of another file.
@@ -97,6 +99,7 @@ impl Csv {
             header_delimiters: 0,
             delimiters: 0,
             is_irregular: false,
+            has_escapes: false,
             rows_end: 0,
             lacks_end: false,
         }
@@ -257,6 +260,18 @@ impl Csv {
         self.header = HeaderState::Found(header);
     }
 
+    /// Returns `true` if a backslash precedes the quotation mark at the current position, and text follows it: a mark that
+    /// ends a cell has no text behind it. All such marks after the first in a cell are escaped. Returns `None` if the next
+    /// byte is not known yet.
+    fn is_escaped(&self, tail: &[u8]) -> Option<bool> {
+        let backslashes = tail[..self.at].iter().rev().take_while(|byte| **byte == b'\\').count();
+        if backslashes % 2 == 0 || self.has_escapes {
+            return Some(backslashes % 2 == 1);
+        }
+        let next = *tail.get(self.at + 1)?;
+        Some(next != self.delimiter.byte() && !matches!(next, b'"' | b' ' | b'\n' | b'\r'))
+    }
+
     /// Handles a tail in which nothing more can be found.
     fn rest(&mut self, tail: &[u8], end: bool) -> Step {
         // The bytes before `at` belong to the row, but a line break after `at` may not.
@@ -381,7 +396,7 @@ impl Splitter for Csv {
         while let Some(&byte) = tail.get(self.at) {
             match self.state {
                 State::CellStart if byte == b'"' && self.quotes && self.rows_end == 0 => {
-                    self.state = State::Quoted;
+                    (self.state, self.has_escapes) = (State::Quoted, false);
                     self.at += 1;
                 }
                 State::QuoteInQuotes if byte == b'"' => {
@@ -394,13 +409,19 @@ impl Splitter for Csv {
                     self.is_irregular |=
                         byte != self.delimiter.byte() && !matches!(byte, b'\n' | b'\r' | b' ');
                 }
-                State::Quoted => match memchr(b'"', &tail[self.at..]) {
-                    Some(found) => {
-                        self.state = State::QuoteInQuotes;
-                        self.at += found + 1;
+                State::Quoted => {
+                    let Some(found) = memchr(b'"', &tail[self.at..]) else {
+                        self.at = tail.len();
+                        continue;
+                    };
+                    self.at += found;
+                    match self.is_escaped(tail) {
+                        Some(true) => self.has_escapes = true,
+                        None if !end => return self.rest(tail, end),
+                        _ => self.state = State::QuoteInQuotes,
                     }
-                    None => self.at = tail.len(),
-                },
+                    self.at += 1;
+                }
                 State::Plain => {
                     let Some(found) = memchr3(self.delimiter.byte(), b'\n', b'\r', &tail[self.at..]) else {
                         self.at = tail.len();
@@ -441,6 +462,18 @@ mod tests {
     fn quoted_line_breaks_stay_in_their_row() {
         let text = "title,year\r\n\"a\r\nb \"\"c\"\", d\",1999\r\ne,2000";
         assert_eq!(rows(text), ["\"a\r\nb \"\"c\"\", d\",1999", "e,2000"]);
+    }
+
+    #[test]
+    fn backslash_before_quote_continues_the_cell() {
+        for row in [
+            r#""a \"b\" c","\"d\"",1"#,
+            "\"a \\\"b\\\" c\nd \\\"e\\\".\",\"f\",1",
+            "\"a \\\"b, c\\\"\",\"f\ng\",1",
+        ] {
+            assert_eq!(rows(&format!("title,author,year\n{row}\nx,y,2\n")), [row, "x,y,2"]);
+        }
+        assert_eq!(rows("title,path,year\n\"a\",\"C:\\\",1\nx,y,2\n"), ["\"a\",\"C:\\\",1", "x,y,2"]);
     }
 
     #[test]

@@ -69,6 +69,7 @@ fn backslash_may_precede_quotation_marks() {
         (r#""Use of \"rest\"","Roe, A",2020"#, r#"Use of "rest""#, "Roe, A"),
         (r#""\"Rest\", and more","Roe, A","2020""#, r#""Rest", and more"#, "Roe, A"),
         (r#""7","Use of \"rest\", and more","Roe, A",2020"#, r#"Use of "rest", and more"#, "Roe, A"),
+        ("\"Use of \\\"rest\\\"\nand more\",\"Roe, A\",2020", "Use of \"rest\" and more", "Roe, A"),
         (r#""Files in C:\","Roe, A",2020"#, "Files in C:\\", "Roe, A"),
     ] {
         let found = references(&format!("title,author,year\n{row}\n\"B\",\"Doe, C\",2021\n")).remove(0);
