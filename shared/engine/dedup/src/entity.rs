@@ -24,7 +24,9 @@ use jiff::{SignedDuration, Timestamp};
 use messages::{AttemptId, Host, PartitionKey, StoreError, Token};
 use serde::{Deserialize, Serialize};
 
-use crate::ledger::{Admission, Claim, ClaimCondition, ClaimPartition, GrantTokens, Release, Tokens, ask};
+use crate::ledger::{
+    Admission, Claim, ClaimCondition, ClaimPartition, GrantTokens, ITEM_LIFETIME, Release, Tokens, ask,
+};
 
 /// The entities of an application, each with one partition of the ledger.
 #[derive(Clone)]
@@ -79,7 +81,8 @@ impl Entities {
     /// Issues the permission for one message to take effect once. The sender sends it with the message.
     ///
     /// Each call permits a further message. A client that repeats a request after a timeout sends two messages, unless
-    /// it repeats the same token.
+    /// it repeats the same token. A message that is delivered for the first time more than 30 days later counts as a
+    /// duplicate ([`ITEM_LIFETIME`]).
     ///
     /// # Errors
     /// Returns an error if the store is unavailable. The call may be repeated; it then issues another token.
@@ -89,16 +92,29 @@ impl Entities {
         Ok(token)
     }
 
+    /// Withdraws permissions that were issued for messages which are not sent. Otherwise they remain in the ledger.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable. The call may be repeated.
+    pub async fn revoke(&self, entity: PartitionKey, tokens: &[Token]) -> Result<(), StoreError> {
+        self.tokens.revoke(entity, tokens, self.host.now()).await
+    }
+
     /// Claims an entity for a message. `stored` are the receipts of the entity, loaded before this call.
     ///
     /// # Errors
-    /// Returns an error if the store is unavailable. The entity may be claimed; the claim ends with its lease.
+    /// Returns an error if the store is unavailable. The entity may be claimed; the claim ends with its lease. Returns a
+    /// permanent error if the token was issued for another entity: the message is faulty, and no duplicate.
     pub async fn admit(
         &self,
         entity: PartitionKey,
         token: &Token,
         stored: &Receipts,
     ) -> Result<Entry, StoreError> {
+        if !token.is_for(entity) {
+            let doing = format!("admitting a message to entity {entity}");
+            return Err(StoreError::unusable(doing, "its token was issued for another entity"));
+        }
         let attempt = AttemptId::from_uuid(self.host.fresh_id());
         let claim = stored.claim(entity, attempt, token, self.host.now(), self.lease);
         let (_, admission) = ask(self.ledger.as_ref(), claim).await?;

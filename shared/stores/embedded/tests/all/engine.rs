@@ -4,8 +4,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use dedup::{Entities, Entry, Receipts};
 use embedded::{Call, Intercept, Phase};
 use futures::future::join_all;
+use jiff::SignedDuration;
+use messages::PartitionKey;
 use outbox::{Owner, ReadViews, SweepOutbox, WriteViews};
 use saga::{Persist, WriteDocuments};
 use testing::sample;
@@ -102,5 +105,24 @@ async fn interceptor_sees_and_stops_calls() -> TestResult {
         ]
     );
     assert_eq!(depot.store.view(view.partition).await?, Some(view), "the other clone is not intercepted");
+    Ok(())
+}
+
+#[tokio::test]
+async fn tokens_admit_only_to_their_entity() -> TestResult {
+    let depot = Depot::new();
+    let (store, host) = (Arc::new(depot.reopened()), depot.host.clone());
+    let lease = SignedDuration::from_secs(30);
+    let entities = Entities { ledger: store.clone(), tokens: store, host, lease };
+    let [ada, bob] = ["Ada", "Bob"].map(|name| PartitionKey::named("accounts", name));
+    let token = entities.issue(ada).await?;
+    let refused = entities.admit(bob, &token, &Receipts::default()).await.unwrap_err();
+    assert!(!refused.is_retryable(), "{refused}");
+    let unsent = entities.issue(ada).await?;
+    entities.revoke(ada, std::slice::from_ref(&unsent)).await?;
+    let entry = entities.admit(ada, &unsent, &Receipts::default()).await?;
+    assert!(matches!(entry, Entry::Duplicate), "{entry:?}");
+    let entry = entities.admit(ada, &token, &Receipts::default()).await?;
+    assert!(matches!(entry, Entry::Admitted(_)), "{entry:?}");
     Ok(())
 }
