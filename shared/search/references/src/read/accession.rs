@@ -371,12 +371,15 @@ impl Accessions {
         let mut before = "";
         for word in text.split(separates).filter(|word| !word.is_empty()) {
             // In a link or a list of PubMed the name of the register precedes the number: `ClinicalTrials.gov/NCT1`.
-            let number = registration(word)
-                .or_else(|| word.split('/').skip(1).find_map(registration))
-                .or_else(|| word.split('/').find_map(european_registration))
-                .or_else(|| apart(before, word))
-                .or_else(|| dutch_registration(before, word));
-            if let Some(number) = number {
+            let number = || {
+                registration(word)
+                    .or_else(|| word.split('/').skip(1).find_map(registration))
+                    .or_else(|| word.split('/').find_map(european_registration))
+                    .or_else(|| apart(before, word))
+                    .or_else(|| dutch_registration(before, word))
+            };
+            let has_digit = word.bytes().any(|byte| byte.is_ascii_digit());
+            if let Some(number) = has_digit.then(number).flatten() {
                 self.push_trial(number);
             }
             before = word;

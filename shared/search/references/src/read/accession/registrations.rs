@@ -38,7 +38,7 @@ const REGISTERS: [(&str, usize); 27] = [
 pub(super) fn registration(word: &str) -> Option<String> {
     let word = word.trim_matches(['-', '/']);
     let word = word.strip_prefix("JPRN-").unwrap_or(word);
-    if word.len() > MAX_NUMBER || !word.bytes().any(|byte| byte.is_ascii_digit()) {
+    if word.len() > MAX_NUMBER {
         return None;
     }
     let (start, digits) = REGISTERS
