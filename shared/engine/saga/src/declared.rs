@@ -66,7 +66,10 @@ impl<P> System<P> {
             let spec = QueueSpec::of(self.queues, queue);
             spec.is_some_and(|spec| spec.events.is_none()) && **queue != CONTROL && !is_dead(queue)
         };
-        let own = function.source.queue().filter(has_commands);
+        let own = match &function.source {
+            Source::Queue(queue) => Some(queue).filter(has_commands),
+            _ => None,
+        };
         let own = own.filter(|queue| !function.sends.contains(queue));
         function.sends.iter().chain(own).cloned().collect()
     }

@@ -240,7 +240,7 @@ mod tests {
             (recover::PURGE_SESSIONS, "USING INDEX session_age (at<?)"),
             (records::PURGE, "USING INDEX record_expiry (expires_at<?)"),
             (ledger::PURGE, "USING INDEX ledger_expiry (expires_at<?)"),
-            (processed::PURGE, "USING INDEX processed_expiry (expires_at<?)"),
+            (processed::PURGE, "USING COVERING INDEX processed_expiry (expires_at<?)"),
         ] {
             let plan = explain(&db, query).unwrap();
             assert!(plan.contains(index), "{query}: {plan}");

@@ -11,8 +11,12 @@ use super::{
 };
 use crate::Reference;
 
-/// The maximum length of an issue. Long ones are names of special issues.
-const MAX_ISSUE: usize = 200;
+/// Returns `true` for a text that is longer than the name of a special issue, or that contains an e-mail address.
+fn is_no_issue(text: &str) -> bool {
+    const MAX_ISSUE: usize = 200;
+    const MAX_WITH_SIGN: usize = 60;
+    text.len() > if text.contains('@') { MAX_WITH_SIGN } else { MAX_ISSUE }
+}
 
 /// Values assigned to fields, and values that wait for all others.
 #[derive(Default)]
@@ -48,7 +52,7 @@ impl<'a> FieldResolver<'a> {
             Field::Journal => &mut reference.journal,
             Field::Volume => &mut reference.volume,
             // Some programs write the affiliations of the authors there.
-            Field::Issue if value.text.contains('@') || value.text.len() > MAX_ISSUE => return Some(value),
+            Field::Issue if is_no_issue(&value.text) => return Some(value),
             Field::Issue => &mut reference.issue,
             Field::Pages => &mut reference.pages,
             Field::Book => return keep_first(&mut self.book, value, wins),
