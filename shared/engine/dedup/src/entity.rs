@@ -24,9 +24,7 @@ use jiff::{SignedDuration, Timestamp};
 use messages::{AttemptId, Host, PartitionKey, StoreError, Token};
 use serde::{Deserialize, Serialize};
 
-use crate::ledger::{
-    Admission, Claim, ClaimCondition, ClaimPartition, GrantTokens, ITEM_LIFETIME, Release, Tokens, ask,
-};
+use crate::ledger::{Admission, Claim, ClaimCondition, ClaimPartition, GrantTokens, Release, Tokens, ask};
 
 /// The entities of an application, each with one partition of the ledger.
 #[derive(Clone)]
@@ -82,7 +80,7 @@ impl Entities {
     ///
     /// Each call permits a further message. A client that repeats a request after a timeout sends two messages, unless
     /// it repeats the same token. A message that is delivered for the first time more than 30 days later counts as a
-    /// duplicate ([`ITEM_LIFETIME`]).
+    /// duplicate ([`crate::ledger::ITEM_LIFETIME`]).
     ///
     /// # Errors
     /// Returns an error if the store is unavailable. The call may be repeated; it then issues another token.
