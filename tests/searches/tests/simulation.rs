@@ -80,6 +80,7 @@ fn fresh_schedules_find_most_planted_defects() {
     let range = Range { first_seed: proof::fresh_seed(), count: schedules, threads: 2, stop_at_first: true };
     let all = planted(&Searches);
     let found = all.iter().filter(|(mutant, mode)| hunt(&Searches, *mutant, *mode, &range).is_some()).count();
-    let least = proof::size(all.len() / 2, all.len() - MAX_SURVIVORS);
+    // Half of the defects need more than 50 schedules: the first 50 of five days found 49 to 56 of 102.
+    let least = proof::size(all.len() * 2 / 5, all.len() - MAX_SURVIVORS);
     assert!(found >= least, "{found} of {} planted defects are found by {schedules} schedules", all.len());
 }
