@@ -76,6 +76,18 @@ fn generated_template_has_no_findings(#[case] parameters: &[(&str, &str)]) {
 }
 
 #[test]
+fn handler_may_send_to_its_own_queue() {
+    let text = generate(&SYSTEM, DocumentStore::Dynamodb);
+    let of = |start: &str, end: &str| {
+        let start = text.find(start).unwrap();
+        text[start..start + text[start..].find(end).unwrap()].to_owned()
+    };
+    assert!(of("  WorkerFunction:", "Environment").contains("RecursiveLoop: Allow"), "{text}");
+    let role = of("  WorkerRole:", "\n\n");
+    assert!(role.contains("sqs:SendMessage") && role.contains("!GetAtt WorkQueue.Arn"), "{role}");
+}
+
+#[test]
 fn dynamodb_template_never_mentions_mongodb() {
     let text = generate(&SYSTEM, DocumentStore::Dynamodb);
     assert_eq!(findings(&text, &[]), []);

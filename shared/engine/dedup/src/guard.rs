@@ -551,6 +551,24 @@ mod tests {
         }
     }
 
+    /// Fails at a service that asks for a retry at once.
+    struct Impatient;
+
+    #[async_trait]
+    impl Handler for Impatient {
+        type Command = Command;
+
+        async fn handle(
+            &self,
+            _: &CommandMessage<Command>,
+            _: &Reporter,
+            _: Option<Timestamp>,
+        ) -> Result<HandlerResult, HandlerError> {
+            let reason = "too many requests".to_owned();
+            Err(HandlerError::Retry { reason, after: Some(Duration::ZERO) })
+        }
+    }
+
     /// Completes a part of the work each time.
     struct Continuing;
 
@@ -618,6 +636,18 @@ mod tests {
     }
 
     #[test]
+    fn continued_command_returns_to_its_own_queue() {
+        for (queue, expected) in [(Some(Queue::named("bank")), "bank"), (None, CARDS.name())] {
+            let sent = Arc::new(Outbox::default());
+            let ports = Ports { queue, send: sent.clone(), filter: None, reporter: reporter() };
+            let delivery =
+                Delivery { record_id: "1".into(), body: command(0).encode().unwrap(), receive_count: 1 };
+            guard(ports, Continuing).consume(&[delivery], None).now_or_never().unwrap();
+            assert_eq!(sent.0.lock().unwrap()[0].queue.name(), expected);
+        }
+    }
+
+    #[test]
     fn command_without_time_left_is_sent_again_before_its_last_delivery() {
         let (sent, memory) = (Arc::new(Outbox::default()), Arc::new(Memory::default()));
         let filter = Some(Stores { processed: memory.clone(), tokens: memory });
@@ -681,7 +711,11 @@ mod tests {
     }
 
     fn delay(after_s: u64) -> u64 {
-        match answer(Charging, after_s) {
+        delay_of(Charging, after_s)
+    }
+
+    fn delay_of(handler: impl Handler<Command = Command>, after_s: u64) -> u64 {
+        match answer(handler, after_s) {
             Disposition::Retry { after, reason } => {
                 assert_eq!(reason, "too many requests");
                 after.as_secs()
@@ -693,6 +727,7 @@ mod tests {
     #[test]
     fn retry_waits_for_requested_delay() {
         assert_eq!(delay(90), 90);
+        assert_eq!(delay_of(Impatient, 0), MIN_RETRY_AFTER.as_secs(), "all deliveries would fail at once");
         assert_eq!(delay(u64::MAX), MAX_RETRY_AFTER.as_secs(), "longer than a queue can hide a message");
         assert_eq!(delay(0), Backoff::FAILURE.first.as_secs(), "without a delay, the backoff of the handler");
     }

@@ -358,6 +358,41 @@ mod tests {
     }
 
     #[test]
+    fn unusable_queue_is_a_fault() {
+        static QUEUES: [QueueSpec; 3] = [
+            QueueSpec::with_consumer(SAGA, DEAD, 20, 30, 0, 1),
+            QueueSpec::without_consumer(DEAD),
+            QueueSpec::without_consumer(Queue::named("old mail")),
+        ];
+        static ORDERS: Function<()> = function(Source::Queue(SAGA), &[]);
+        static SYSTEM: System<()> = System { name: "orders", queues: &QUEUES, functions: &[&ORDERS] };
+        let faults = SYSTEM.check().unwrap_err().faults;
+        for fault in [
+            "queue saga has a function, and is specified without a consumer, or with no messages in a batch",
+            "the name of queue \"old mail\" is not 1 to 60 letters, digits, hyphens and underscores",
+        ] {
+            assert!(faults.contains(&fault.to_owned()), "{faults:?}");
+        }
+    }
+
+    #[test]
+    fn only_handlers_send_to_their_own_queue() {
+        static QUEUES: [QueueSpec; 3] = [
+            QueueSpec::standard(SAGA, Queue::named("x")).with_events::<toy::Event>(),
+            QueueSpec::standard(WORK, DEAD),
+            QueueSpec::standard(DEAD, Queue::named("y")),
+        ];
+        static SYSTEM: System<()> = System { name: "orders", queues: &QUEUES, functions: &[] };
+        let sends = |source| SYSTEM.sends_of(&function(source, &[]));
+        assert_eq!(sends(Source::Queue(WORK)), [WORK]);
+        for source in
+            [Source::Queue(SAGA), Source::Queue(DEAD), Source::Notifications(WORK), Source::Requests]
+        {
+            assert_eq!(sends(source), []);
+        }
+    }
+
+    #[test]
     fn unsuitable_dead_letters_are_a_fault() {
         static QUEUES: [QueueSpec; 3] = [
             QueueSpec::with_consumer(SAGA, DEAD, 5, 30, 10, 1),

@@ -7,8 +7,8 @@ use dedup::{
 };
 use embedded::Store;
 use imports::queues;
-use jiff::SignedDuration;
-use messages::{Disposition, Outgoing, ReceiveMessages, SendMessages};
+use jiff::{SignedDuration, Timestamp};
+use messages::{AttemptId, Disposition, Outgoing, PartitionKey, ReceiveMessages, SendMessages, Token};
 use outbox::{InspectOutbox, OutboxRecord, Owner};
 use saga::{Persist, WriteDocuments};
 use testing::outboxes::claim;
@@ -40,22 +40,12 @@ async fn recovery_ends_lease_keeping_fence_and_tokens() -> TestResult {
     let (store, host) = (&depot.store, &*depot.host);
     let lock = Store::lock(depot.folder.path())?;
     let (partition, now) = (sample::partition(host), sample::now(host));
-    let token = messages::Token::minted_at_entry(partition, host_id(&depot));
+    let token = Token::minted_at_entry(partition, host_id(&depot));
     store.grant(partition, std::slice::from_ref(&token), now).await?;
-    let claim = |attempt| Claim {
-        partition,
-        attempt,
-        now,
-        lease: SignedDuration::from_secs(60),
-        supersedes: None,
-        requires: ClaimCondition::TokenPresent(token.clone()),
-        new_tokens: Vec::new(),
-        max_tokens: 0,
-        fence: 0,
-        above: 0,
-        until: now,
+    let ask = async |attempt| {
+        let claim = claim_with(partition, &token, attempt, now);
+        dedup::ledger::ask(store, claim).await.map(|(_, answer)| answer)
     };
-    let ask = async |attempt| dedup::ledger::ask(store, claim(attempt)).await.map(|(_, answer)| answer);
     let (dead, alive) = (sample::attempt(host), sample::attempt(host));
     let Admission::Admitted(first) = ask(dead).await? else { panic!("not admitted") };
     assert!(matches!(ask(alive).await?, Admission::Busy { .. }));
@@ -68,26 +58,10 @@ async fn recovery_ends_lease_keeping_fence_and_tokens() -> TestResult {
     Ok(())
 }
 
-const MONTHS: Duration = Duration::from_secs(100 * 24 * 60 * 60);
-
-/// No program runs for months, and the queue keeps its message.
-#[tokio::test]
-async fn waiting_message_keeps_its_tokens() -> TestResult {
-    let depot = Depot::new();
-    let (store, host) = (&depot.store, &*depot.host);
-    let (partition, started) = (sample::partition(host), sample::now(host));
-    let token = messages::Token::minted_at_entry(partition, host_id(&depot));
-    store.grant(partition, std::slice::from_ref(&token), started).await?;
-    let message = sample::message(host, partition);
-    store.send(&[Outgoing::new(&message, queues::SAGA, Duration::ZERO)?]).await.remove(0)?;
-    depot.host.advance(MONTHS);
-    let now = sample::now(host);
-    let lock = Store::lock(depot.folder.path())?;
-    depot.reopened().recover(&lock).await?;
-    assert!(store.is_granted(partition, &token, now).await?);
-    let claim = Claim {
+fn claim_with(partition: PartitionKey, token: &Token, attempt: AttemptId, now: Timestamp) -> Claim {
+    Claim {
         partition,
-        attempt: sample::attempt(host),
+        attempt,
         now,
         lease: SignedDuration::from_secs(60),
         supersedes: None,
@@ -97,7 +71,27 @@ async fn waiting_message_keeps_its_tokens() -> TestResult {
         fence: 0,
         above: 0,
         until: now,
-    };
+    }
+}
+
+const MONTHS: Duration = Duration::from_secs(100 * 24 * 60 * 60);
+
+/// No program runs for months, and the queue keeps its message.
+#[tokio::test]
+async fn waiting_message_keeps_its_tokens() -> TestResult {
+    let depot = Depot::new();
+    let (store, host) = (&depot.store, &*depot.host);
+    let (partition, started) = (sample::partition(host), sample::now(host));
+    let token = Token::minted_at_entry(partition, host_id(&depot));
+    store.grant(partition, std::slice::from_ref(&token), started).await?;
+    let message = sample::message(host, partition);
+    store.send(&[Outgoing::new(&message, queues::SAGA, Duration::ZERO)?]).await.remove(0)?;
+    depot.host.advance(MONTHS);
+    let now = sample::now(host);
+    let lock = Store::lock(depot.folder.path())?;
+    depot.reopened().recover(&lock).await?;
+    assert!(store.is_granted(partition, &token, now).await?);
+    let claim = claim_with(partition, &token, sample::attempt(host), now);
     let (_, answer) = dedup::ledger::ask(store, claim).await?;
     assert!(matches!(answer, Admission::Admitted(_)), "{answer:?}");
     let received = store.receive(&queues::SAGA, 10, Duration::from_secs(900)).await?.remove(0);
