@@ -11,8 +11,8 @@ use functions::{SYSTEM, dispatch_outbox};
 use imports::queues::QUEUES;
 use imports::{Jobs, Ports, ProjectId, SearchId, StudyStores};
 use local::{FaultInjection, Home, Runner};
-use messages::{DecisionRecord, DecisionSink, Host, Queue, QueueSpec, RecordedVerdict, Verdict};
-use outbox::session::CONTROL;
+use messages::{DecisionRecord, DecisionSink, Host, QueueSpec, RecordedVerdict, Verdict};
+use operate::health::QueueReport;
 #[cfg(feature = "services")]
 use saga::Service;
 use telemetry::LogDecisions;
@@ -36,12 +36,12 @@ static LOCAL_QUEUES: LazyLock<Vec<QueueSpec>> = LazyLock::new(|| {
     QUEUES.iter().map(with_limit).collect()
 });
 
-/// Returns `true` if a message is due for a function, except for those that only confirm sessions.
+/// Returns `true` if a message waits for a function, as `health` counts them.
 async fn has_work(store: &Store) -> anyhow::Result<bool> {
     let depths = store.count_messages().await?;
-    let is_due = |queue: &Queue| depths.get(queue).is_some_and(|depth| depth.total() > depth.delayed);
-    let mut consumed = SYSTEM.functions.iter().filter_map(|function| function.source.queue());
-    Ok(consumed.any(|queue| *queue != CONTROL && is_due(queue)))
+    let queues: Vec<QueueReport> =
+        depths.into_iter().map(|(queue, depth)| QueueReport::of(&queue, depth)).collect();
+    Ok(operate::health::waiting(&SYSTEM, &queues) > 0)
 }
 
 /// Returns the settings of the environment, overridden by those of the command line.
