@@ -133,17 +133,21 @@ fn load_awaited(db: &Connection, partition: PartitionKey, now: Timestamp) -> Res
 }
 
 fn is_awaited(db: &Connection, partition: PartitionKey) -> Result<bool, Fault> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM message WHERE search_id = ?1) OR EXISTS
-        (SELECT 1 FROM outbox WHERE owner = 'saga' AND owner_id = ?1 OR owner = 'session' AND instr(payload, ?1))";
-    Ok(db.prepare_cached(sql)?.query_row([partition.to_string()], |row| row.get(0))?)
+    Ok(db.prepare_cached(IS_AWAITED)?.query_row([partition.to_string()], |row| row.get(0))?)
 }
 
-/// Deletes the expired items, except those of partitions with a stored message or effect. A session's effect contains the
-/// partition of its message.
-pub(crate) const PURGE: &str = "DELETE FROM ledger WHERE expires_at <= ?1
-    AND partition_id NOT IN (SELECT search_id FROM message WHERE search_id IS NOT NULL)
-    AND partition_id NOT IN (SELECT owner_id FROM outbox WHERE owner = 'saga')
-    AND NOT EXISTS (SELECT 1 FROM outbox WHERE owner = 'session' AND instr(payload, partition_id))";
+/// The condition that a message or effect of a partition is stored. A session's effect contains the partition of its
+/// message.
+macro_rules! awaited {
+    () => {
+        "(partition_id IN (SELECT search_id FROM message WHERE search_id IS NOT NULL)
+          OR partition_id IN (SELECT owner_id FROM outbox WHERE owner = 'saga')
+          OR EXISTS (SELECT 1 FROM outbox WHERE owner = 'session' AND instr(payload, partition_id)))"
+    };
+}
+const IS_AWAITED: &str = concat!("SELECT ", awaited!(), " FROM ledger WHERE partition_id = ?1");
+/// Deletes the expired items, except those of partitions with a stored message or effect.
+pub(crate) const PURGE: &str = concat!("DELETE FROM ledger WHERE expires_at <= ?1 AND NOT ", awaited!());
 
 fn save(db: &Connection, partition: PartitionKey, item: &Item) -> Result<(), Fault> {
     db.prepare_cached("INSERT OR REPLACE INTO ledger VALUES (?1, ?2, ?3)")?.execute(params![
