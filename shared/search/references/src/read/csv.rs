@@ -247,13 +247,10 @@ fn add<'a>(draft: &mut Draft<'a>, named: FieldName, column: &'a str, cell: &'a s
         Field::Author if best => draft.authors(Field::Author, names::split_cell(cell)),
         Field::Author => draft.extra.push(column, &entities::decode(cell)),
         Field::Editor | Field::ShortAuthor => draft.authors(named.field, names::split_cell(cell)),
-        Field::Group if notation::list(cell).is_some() => {
-            for name in notation::list(cell).into_iter().flatten().filter_map(|name| tidy::line(&name)) {
-                draft.author(Field::Group, name);
-            }
-        }
         Field::Group => {
-            for name in entities::decode(cell).split(';').filter_map(tidy::line) {
+            let separated = || entities::decode(cell).split(';').map(str::to_owned).collect();
+            let names = notation::list(cell).unwrap_or_else(separated);
+            for name in names.iter().filter_map(|name| tidy::line(name)) {
                 draft.author(Field::Group, name);
             }
         }

@@ -695,11 +695,14 @@ fn text(value: &Value) -> Option<String> {
 }
 
 fn add(draft: &mut Draft<'static>, named: FieldName, value: String) {
+    if matches!(named.field, Field::Author | Field::Editor)
+        && value.starts_with('[')
+        && let Some(names) = notation::list(&value)
+    {
+        let names = names.iter().filter_map(|name| names::one(name));
+        return names.for_each(|name| draft.author(named.field, name));
+    }
     match named.field {
-        Field::Author | Field::Editor if value.starts_with('[') && notation::list(&value).is_some() => {
-            let names = notation::list(&value).unwrap_or_default();
-            names.iter().filter_map(|name| names::one(name)).for_each(|name| draft.author(named.field, name));
-        }
         Field::Author | Field::Editor => {
             // A list of names ends in a full stop.
             let value = value
