@@ -465,8 +465,8 @@ mod tests {
         }
     }
 
-    /// Fails with the delay in the command; with none for zero seconds.
-    struct Charging;
+    /// Fails with a delay, or without one.
+    struct Charging(Option<Duration>);
 
     #[async_trait]
     impl Handler for Charging {
@@ -474,13 +474,11 @@ mod tests {
 
         async fn handle(
             &self,
-            asked: &CommandMessage<Command>,
+            _: &CommandMessage<Command>,
             _: &Reporter,
             _: Option<Timestamp>,
         ) -> Result<HandlerResult, HandlerError> {
-            let Command::Charge { after_s } = asked.command;
-            let after = (after_s > 0).then(|| Duration::from_secs(after_s));
-            Err(HandlerError::Retry { reason: "too many requests".to_owned(), after })
+            Err(HandlerError::Retry { reason: "too many requests".to_owned(), after: self.0 })
         }
     }
 
@@ -548,24 +546,6 @@ mod tests {
             let throttled =
                 || SendError::Store(StoreError::unavailable("sending to queue cards", "too many calls"));
             messages.iter().map(|_| Err(throttled())).collect()
-        }
-    }
-
-    /// Fails at a service that asks for a retry at once.
-    struct Impatient;
-
-    #[async_trait]
-    impl Handler for Impatient {
-        type Command = Command;
-
-        async fn handle(
-            &self,
-            _: &CommandMessage<Command>,
-            _: &Reporter,
-            _: Option<Timestamp>,
-        ) -> Result<HandlerResult, HandlerError> {
-            let reason = "too many requests".to_owned();
-            Err(HandlerError::Retry { reason, after: Some(Duration::ZERO) })
         }
     }
 
@@ -710,12 +690,8 @@ mod tests {
         consumer.consume(&[delivery], None).now_or_never().unwrap().remove(0)
     }
 
-    fn delay(after_s: u64) -> u64 {
-        delay_of(Charging, after_s)
-    }
-
-    fn delay_of(handler: impl Handler<Command = Command>, after_s: u64) -> u64 {
-        match answer(handler, after_s) {
+    fn delay(after: Option<Duration>) -> u64 {
+        match answer(Charging(after), 0) {
             Disposition::Retry { after, reason } => {
                 assert_eq!(reason, "too many requests");
                 after.as_secs()
@@ -726,10 +702,15 @@ mod tests {
 
     #[test]
     fn retry_waits_for_requested_delay() {
-        assert_eq!(delay(90), 90);
-        assert_eq!(delay_of(Impatient, 0), MIN_RETRY_AFTER.as_secs(), "all deliveries would fail at once");
-        assert_eq!(delay(u64::MAX), MAX_RETRY_AFTER.as_secs(), "longer than a queue can hide a message");
-        assert_eq!(delay(0), Backoff::FAILURE.first.as_secs(), "without a delay, the backoff of the handler");
+        let after = |seconds| delay(Some(Duration::from_secs(seconds)));
+        assert_eq!(after(90), 90);
+        assert_eq!(after(0), MIN_RETRY_AFTER.as_secs(), "all deliveries would fail at once");
+        assert_eq!(after(u64::MAX), MAX_RETRY_AFTER.as_secs(), "longer than a queue can hide a message");
+        assert_eq!(
+            delay(None),
+            Backoff::FAILURE.first.as_secs(),
+            "without a delay, the backoff of the handler"
+        );
     }
 
     #[test]
