@@ -108,8 +108,7 @@ fn own_parameters<P>(system: &System<P>) -> String {
 }
 
 fn queue<P>(system: &System<P>, spec: &QueueSpec) -> String {
-    let is_dead_letter_queue =
-        system.queues.iter().any(|other| other.dead_letters.as_ref() == Some(&spec.queue));
+    let is_dead_letter_queue = QueueSpec::is_dead_letter_queue(system.queues, &spec.queue);
     let name = spec.queue.name();
     match (&spec.dead_letters, is_dead_letter_queue) {
         (Some(dead), is_behind) => {

@@ -94,6 +94,11 @@ impl QueueSpec {
     pub fn dead_letters_of(queues: &[Self], queue: &Queue) -> Option<Queue> {
         Self::of(queues, queue).and_then(|spec| spec.dead_letters.clone())
     }
+
+    /// Returns `true` if `queue` is the dead-letter queue of another one.
+    pub fn is_dead_letter_queue(queues: &[Self], queue: &Queue) -> bool {
+        queues.iter().any(|spec| spec.dead_letters.as_ref() == Some(queue))
+    }
 }
 
 /// An encoded message to be sent.

@@ -60,18 +60,19 @@ impl<P> System<P> {
     /// Returns the queues to which a function needs permission to send: those that it declares, and its own if it is
     /// behind a queue of commands. A handler sends a command again that continues later, or for which it had no time.
     pub fn sends_of(&self, function: &Function<P>) -> Vec<Queue> {
-        let is_dead =
-            |queue: &Queue| self.queues.iter().any(|spec| spec.dead_letters.as_ref() == Some(queue));
-        let has_commands = |queue: &&Queue| {
-            let spec = QueueSpec::of(self.queues, queue);
-            spec.is_some_and(|spec| spec.events.is_none()) && **queue != CONTROL && !is_dead(queue)
+        let has_commands = |queue: &Queue| {
+            QueueSpec::of(self.queues, queue).is_some_and(|spec| spec.events.is_none())
+                && *queue != CONTROL
+                && !QueueSpec::is_dead_letter_queue(self.queues, queue)
         };
-        let own = match &function.source {
-            Source::Queue(queue) => Some(queue).filter(has_commands),
-            _ => None,
-        };
-        let own = own.filter(|queue| !function.sends.contains(queue));
-        function.sends.iter().chain(own).cloned().collect()
+        let mut sends = function.sends.to_vec();
+        if let Source::Queue(own) = &function.source
+            && has_commands(own)
+            && !sends.contains(own)
+        {
+            sends.push(own.clone());
+        }
+        sends
     }
 
     fn specifies(&self, queue: &Queue) -> bool {

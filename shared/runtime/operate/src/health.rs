@@ -474,7 +474,7 @@ pub fn uncollected(
     program: &str,
 ) -> Option<String> {
     let dead = dead.filter(|dead| *dead > 0)?;
-    let is_dead = |queue: &&QueueReport| is_dead_letter_queue(table, &queue.queue) && queue.total() > 0;
+    let is_dead = |queue: &&QueueReport| is_dead_letter_queue(table, queue) && queue.total() > 0;
     let filled = queues.iter().filter(is_dead);
     let filled: Vec<String> = filled.map(|queue| format!("{} in {}", queue.total(), queue.queue)).collect();
     let dead = counted(dead, "message is dead-lettered", "messages are dead-lettered");
@@ -519,13 +519,13 @@ pub fn counted(count: u64, one: &str, several: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { several })
 }
 
-fn is_dead_letter_queue(table: &[QueueSpec], name: &str) -> bool {
-    table.iter().any(|spec| spec.dead_letters.as_ref().is_some_and(|dead| dead.name() == name))
+fn is_dead_letter_queue(table: &[QueueSpec], queue: &QueueReport) -> bool {
+    QueueSpec::is_dead_letter_queue(table, &queue.queue.clone().into())
 }
 
 /// Returns the number of messages in all dead-letter queues that respond.
 pub fn dead_letters(table: &[QueueSpec], queues: &[QueueReport]) -> Option<u64> {
-    let dead = queues.iter().filter(|queue| is_dead_letter_queue(table, &queue.queue));
+    let dead = queues.iter().filter(|queue| is_dead_letter_queue(table, queue));
     dead.map(QueueReport::total).reduce(|one, other| one + other)
 }
 
