@@ -188,7 +188,8 @@ pub async fn identities_are_read_without_other_fields(ports: &Ports<'_>) -> Chec
         doi: text("10.5555/a"),
         pmid: text("7"),
         r#abstract: text(&"long ".repeat(99)),
-        extra: [("SN".to_owned(), vec!["1234-5678".to_owned()])].into(),
+        extra: [("$oid".to_owned(), vec!["x".to_owned()]), ("SN".to_owned(), vec!["1234-5678".to_owned()])]
+            .into(),
         ..full.reference
     };
     let held = ports.begin(search, file).await?;

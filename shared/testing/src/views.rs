@@ -59,7 +59,8 @@ pub async fn later_revision_replaces_earlier(ports: &Ports<'_>) -> CheckResult {
     let partition = sample::partition(ports.host);
     for (revision, ended) in [(0, false), (1, false), (7, true)] {
         let mut view = sample::view(ports.host, partition, revision, ended);
-        view.body[revision.to_string()] = json!({ "only": ["here", null] });
+        view.body[revision.to_string()] =
+            json!({ "only": ["here", null], "extended": { "$numberLong": "5" } });
         view.list = ports.host.fresh_id();
         view.created_at = sample::later(view.created_at, -1);
         ports.write.write(std::slice::from_ref(&view)).await?;

@@ -27,7 +27,7 @@ fn read(stored: &Document) -> Result<Saga, String> {
 
 /// Encodes the content of a saga, including its state, as its JSON form in BSON.
 pub(crate) fn content(content: &Content) -> Result<Bson, CallError> {
-    Ok(to_bson(&serde_json::to_value(content).map_err(CallError::encode)?)?)
+    Ok(to_bson(content)?)
 }
 
 /// The inverse of [`content`].

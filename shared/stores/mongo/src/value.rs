@@ -11,6 +11,8 @@ use messages::{MessageId, PartitionKey, SessionId};
 use mongodb::bson::{self, Binary, Bson, DateTime, Document, doc, spec::BinarySubtype};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::ser::Error as _;
+use serde_json::Value;
 use uuid::Uuid;
 
 /// Conversion of an id to a BSON UUID.
@@ -76,13 +78,63 @@ pub(crate) fn literal(value: impl Into<Bson>) -> Bson {
 }
 
 /// Serializes a value to BSON in its JSON form: ids and times as text, enums as serde writes them.
+///
+/// `bson` and the driver take an object such as `{"$numberLong": "5"}` for extended JSON
+/// (<https://www.mongodb.com/docs/manual/reference/mongodb-extended-json/>), and write and read a number. The names of
+/// such fields are therefore escaped.
 pub(crate) fn to_bson<T: Serialize>(value: &T) -> Result<Bson, bson::error::Error> {
-    bson::serialize_to_bson(value)
+    escaped(serde_json::to_value(value).map_err(bson::error::Error::custom)?)
 }
 
 /// The inverse of [`to_bson`].
 pub(crate) fn from_bson<T: DeserializeOwned>(value: Bson) -> Result<T, String> {
-    bson::deserialize_from_bson(value).map_err(|error| error.to_string())
+    bson::deserialize_from_bson(unescaped(value)).map_err(|error| error.to_string())
+}
+
+/// The character in front of a name that begins with `$` or with itself.
+const ESCAPE: char = '\u{ff04}';
+
+/// Returns `true` if the name of a field has to be escaped.
+pub(crate) fn needs_escape(name: &str) -> bool {
+    name.starts_with(['$', ESCAPE])
+}
+
+/// Converts JSON to BSON. The depth is bounded by the parser of the JSON, or by the type of the value.
+fn escaped(value: Value) -> Result<Bson, bson::error::Error> {
+    Ok(match value {
+        Value::Null => Bson::Null,
+        Value::Bool(value) => Bson::Boolean(value),
+        Value::String(text) => Bson::String(text),
+        Value::Array(items) => Bson::Array(items.into_iter().map(escaped).collect::<Result<_, _>>()?),
+        Value::Object(fields) => {
+            let mut document = Document::new();
+            for (name, value) in fields {
+                let name = if needs_escape(&name) { format!("{ESCAPE}{name}") } else { name };
+                document.insert(name, escaped(value)?);
+            }
+            Bson::Document(document)
+        }
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(number), _) => Bson::Int64(number),
+            (None, Some(float)) if number.is_f64() => Bson::Double(float),
+            (None, _) => return Err(bson::error::Error::custom(format!("{number} has more than 64 bits"))),
+        },
+    })
+}
+
+/// Restores the names of fields.
+fn unescaped(value: Bson) -> Bson {
+    match value {
+        Bson::Array(items) => Bson::Array(items.into_iter().map(unescaped).collect()),
+        Bson::Document(fields) => {
+            let restored = fields.into_iter().map(|(name, value)| match name.strip_prefix(ESCAPE) {
+                Some(escaped) if needs_escape(escaped) => (escaped.to_owned(), unescaped(value)),
+                _ => (name, unescaped(value)),
+            });
+            Bson::Document(restored.collect())
+        }
+        value => value,
+    }
 }
 
 /// Returns a required field.
@@ -149,6 +201,18 @@ mod tests {
         let retention = SignedDuration::from_secs(10);
         assert!(date(ended) > expired_until(at(11_000_000_499), retention));
         assert!(date(ended) <= expired_until(at(11_001_000_000), retention));
+    }
+
+    #[test]
+    fn names_of_extended_json_round_trip() {
+        let value = serde_json::json!({
+            "$numberLong": "5", "\u{ff04}": { "$oid": [{ "\u{ff04}$date": 0.5 }] }, "\u{ff04}5": null, "a$": -1,
+        });
+        let stored = to_bson(&value).unwrap();
+        let names: Vec<&String> = stored.as_document().unwrap().keys().collect();
+        assert_eq!(names, ["\u{ff04}$numberLong", "a$", "\u{ff04}\u{ff04}", "\u{ff04}\u{ff04}5"]);
+        assert_eq!(from_bson::<Value>(stored).unwrap(), value);
+        assert!(to_bson(&u64::MAX).is_err());
     }
 
     #[test]

@@ -92,6 +92,9 @@ pub async fn any_json_is_a_state(ports: &Ports<'_>) -> CheckResult {
         json!([]),
         json!({}),
         json!([1, [null, { "a": [] }], "two"]),
+        json!({ "$numberLong": "5" }),
+        json!({ "a": [{ "$date": "2026-01-01T00:00:00+01:00" }, { "$oid": "507f1f77bcf86cd799439011" }] }),
+        json!({ "$set": { "$symbol": "a.b" }, "": { "a.b": 1 } }),
         json!({ "z": { "y": null }, "a": [{ "b": 1.25 }], "Ärzte": "" }),
     ];
     for state in states {

@@ -235,7 +235,9 @@ pub async fn any_json_is_a_body(ports: &Ports<'_>) -> CheckResult {
     // A parser that rounds such a number reads a neighbouring number.
     let precise = json!(97.454_245_102_829_39);
     let simple = [json!(null), json!(-7), json!(0.5), json!("$set"), json!([[], {}]), json!({ "a": [null] })];
-    for body in simple.into_iter().chain([precise]) {
+    // Extended JSON of MongoDB.
+    let extended = [json!({ "$numberLong": "5" }), json!([{ "$numberDouble": "NaN", "$oid": "" }])];
+    for body in simple.into_iter().chain(extended).chain([precise]) {
         let key = fresh(ports);
         put(ports, &key, body.clone(), 0).await?;
         assert_eq!(ports.records.record(&key).await?, Some(Record { revision: 1, body }));

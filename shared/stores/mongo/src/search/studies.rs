@@ -12,7 +12,7 @@ use imports::{
 };
 use messages::StoreError;
 use mongodb::ClientSession;
-use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use mongodb::bson::{self, Bson, Document, RawDocumentBuf, doc};
 use mongodb::error::{Error, ErrorKind};
 use references::Reference;
 
@@ -24,7 +24,7 @@ use crate::Mongo;
 use crate::driver_error::DUPLICATE_KEY;
 use crate::error::CallError;
 use crate::transaction::{self, Step, Work};
-use crate::value::{Key, count_field, int, serde_field, to_bson, uuid_field};
+use crate::value::{Key, count_field, int, needs_escape, serde_field, to_bson, uuid_field};
 
 const ID: &str = "_id";
 const LINE: &str = "Line";
@@ -40,13 +40,21 @@ fn encode_study(study: &Study) -> Result<Document, CallError> {
         FILE: study.file_id.key(),
         RECORD: int(study.record),
         LINE: int(study.line),
-        REFERENCE: to_bson(&study.reference)?,
+        REFERENCE: encode_reference(&study.reference)?,
         KEYS: duplicates::keys(&study.reference),
     };
     if let Some(bytes) = &study.bytes {
         document.insert(BYTES, to_bson(bytes)?);
     }
     Ok(document)
+}
+
+/// Encodes a record like [`to_bson`], in half the time if no name of its fields has to be escaped.
+fn encode_reference(reference: &Reference) -> Result<Bson, CallError> {
+    match reference.extra.keys().any(|name| needs_escape(name)) {
+        true => Ok(to_bson(reference)?),
+        false => Ok(bson::serialize_to_bson(reference)?),
+    }
 }
 
 fn decode_study(stored: &Document) -> Result<Study, String> {
