@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use crate::Store;
 use crate::fault::Fault;
 use crate::intercept::Call;
-use crate::sessions;
+use crate::{schema, sessions};
 
 /// The work of an application in the transaction of a session. It leaves the transaction open.
 pub type SessionWork = Arc<dyn Fn(&Connection) -> rusqlite::Result<WorkVerdict> + Send + Sync>;
@@ -47,17 +47,33 @@ impl Store {
 
     /// Runs statements of the application in a separate transaction, for example to create its tables. Names of tables
     /// and indexes must begin with a prefix of the application, so that they never collide with those of this store.
-    /// Triggers and views are not allowed: a database that contains them is refused when it is opened.
+    /// Triggers, views and virtual tables are not allowed: a database that contains them is refused when it is opened.
     ///
     /// # Errors
-    /// Returns an error if a statement fails; in this case, nothing is stored.
+    /// Returns an error if a statement fails or creates one of these; in this case, nothing is stored.
     pub async fn transaction<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         let doing = "running statements of the application".to_owned();
-        self.change(Call::Application, doing, move |db| Ok(work(db)?)).await
+        self.change(Call::Application, doing, move |db| without_code(db, work)).await
     }
+}
+
+/// Runs work, and fails if it leaves a database that could not be opened again.
+fn without_code<T>(
+    db: &Connection,
+    work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+) -> Result<T, Fault> {
+    let version = || db.query_row("PRAGMA schema_version", [], |row| row.get::<_, i64>(0));
+    let before = version()?;
+    let done = work(db)?;
+    if version()? != before
+        && let Some((kind, name)) = schema::code(db)?
+    {
+        return Err(Fault::Code { kind, name });
+    }
+    Ok(done)
 }
 
 #[async_trait]
@@ -68,7 +84,7 @@ impl CommitSession for WithWork {
         let commit = move |db: &Connection| {
             // Rolls the work back without failing the call.
             db.execute_batch("SAVEPOINT session_work")?;
-            let outcome = sessions::commit_with(db, &session, Some(&|db| Ok(work(db)?)))?;
+            let outcome = sessions::commit_with(db, &session, Some(&|db| without_code(db, |db| work(db))))?;
             if outcome != CommitOutcome::Stored {
                 db.execute_batch("ROLLBACK TO session_work")?;
             }

@@ -41,6 +41,14 @@ pub(crate) enum Fault {
         /// The cause.
         source: Box<Fault>,
     },
+    /// Work of the application created code, with which the database could not be opened again.
+    #[error("it creates the {kind} \"{name}\", and a database with it is refused")]
+    Code {
+        /// `trigger`, `view` or `virtual table`.
+        kind: String,
+        /// Its name.
+        name: String,
+    },
     /// A stored text has another form than expected.
     #[error("\"{text}\" is not a {what}")]
     Malformed {
@@ -107,7 +115,7 @@ impl Fault {
             Self::Study { source, .. } => source.is_of_value(),
             #[cfg(feature = "search")]
             Self::Pack(_) => false,
-            Self::Damaged(_) | Self::Panicked(_) => false,
+            Self::Damaged(_) | Self::Panicked(_) | Self::Code { .. } => false,
             Self::Sqlite(error) => matches!(
                 error,
                 rusqlite::Error::FromSqlConversionFailure(..)
@@ -140,6 +148,7 @@ impl Fault {
             | Self::Damaged(_)
             | Self::Json(_)
             | Self::Panicked(_)
+            | Self::Code { .. }
             | Self::Malformed { .. } => false,
         }
     }

@@ -120,7 +120,7 @@ fn check(db: &Connection, path: &Path) -> Result<u32, OpenError> {
 
 /// Returns the type and name of the first trigger, view or virtual table: code of another program, which later
 /// statements would run. Reading the schema does not run it.
-fn code(db: &Connection) -> rusqlite::Result<Option<(String, String)>> {
+pub(crate) fn code(db: &Connection) -> rusqlite::Result<Option<(String, String)>> {
     let sql = "SELECT type, name FROM sqlite_schema WHERE type NOT IN ('table', 'index') \
                UNION ALL SELECT 'virtual table', name FROM sqlite_schema WHERE type = 'table' AND rootpage = 0 LIMIT 1";
     db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()

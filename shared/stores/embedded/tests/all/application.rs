@@ -134,3 +134,28 @@ async fn work_of_abandoned_session_is_not_run() -> TestResult {
     assert_eq!(booked(&depot.store).await?, 0);
     Ok(())
 }
+
+#[tokio::test]
+async fn work_that_prevents_next_opening_is_refused() -> TestResult {
+    let depot = Depot::new();
+    for code in [
+        "CREATE VIEW app_seats AS SELECT 1",
+        "CREATE TRIGGER app_count AFTER INSERT ON app_booking BEGIN SELECT 1; END",
+    ] {
+        let batch = format!("{CREATE};{code}");
+        let refused = depot.store.transaction(move |db| db.execute_batch(&batch)).await.unwrap_err();
+        assert!(
+            !refused.is_retryable() && refused.chain().contains("a database with it is refused"),
+            "{refused:?}"
+        );
+        assert!(booked(&depot.store).await.is_err(), "nothing is stored: {code}");
+    }
+    depot.store.transaction(|db| db.execute_batch(CREATE)).await?;
+    let work = depot.store.with_work(|db| {
+        db.execute_batch("CREATE VIEW app_seats AS SELECT 1")?;
+        Ok(WorkVerdict::Commit)
+    });
+    assert!(work.commit(&session(&depot, 1)).await.is_err());
+    assert_eq!(booked(&depot.store).await?, 0);
+    Ok(())
+}
