@@ -325,11 +325,49 @@ pub(crate) fn mode_of(mode: ModeArg) -> backend::Mode {
     }
 }
 
+/// Programs and dependencies of the template, folders of Cargo, and crates of the compiler.
+const OTHER_CRATES: &[&str] = &[
+    "alloc",
+    "anyhow",
+    "axum",
+    "build",
+    "clap",
+    "core",
+    "deps",
+    "examples",
+    "futures",
+    "http-body-util",
+    "incremental",
+    "lambda",
+    "lambda-http",
+    "onceward",
+    "proc-macro",
+    "serde",
+    "std",
+    "tempfile",
+    "test",
+    "thiserror",
+    "tokio",
+    "tools",
+    "tower",
+];
+/// The keywords (<https://doc.rust-lang.org/reference/keywords.html>), which cannot name a crate.
+const KEYWORDS: &[&str] = &[
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",
+    "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",
+    "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static",
+    "struct", "super", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual",
+    "where", "while", "yield",
+];
+
 /// Parses the name of a project: a name that Cargo, SQS and DynamoDB accept.
 fn project_name(text: &str) -> Result<String, String> {
     let is_allowed = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
-    if ["lambda", "onceward", "tools"].contains(&text) {
+    if OTHER_CRATES.contains(&text) {
         return Err("this is the name of another program or crate".to_owned());
+    }
+    if KEYWORDS.contains(&text) {
+        return Err("this is a keyword of Rust".to_owned());
     }
     let begins = text.starts_with(|letter: char| letter.is_ascii_lowercase());
     if begins && text.len() <= 40 && !text.ends_with('-') && text.chars().all(is_allowed) {

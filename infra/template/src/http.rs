@@ -6,6 +6,7 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Json, Router};
+use onceward::messages::store::chain;
 use onceward::messages::{Traceparent, trace};
 use onceward::outbox::StageError;
 use onceward::prelude::*;
@@ -126,6 +127,6 @@ impl IntoResponse for Refusal {
             Self::Stage(_) => StatusCode::BAD_REQUEST,
             Self::Store(_) | Self::Commit(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
-        (status, Json(json!({ "error": self.to_string() }))).into_response()
+        (status, Json(json!({ "error": chain(&self) }))).into_response()
     }
 }

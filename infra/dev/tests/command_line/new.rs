@@ -83,7 +83,15 @@ fn folder_without_crate_is_refused() {
 fn name_fits_cargo_and_the_services() {
     let program = Program::new();
     let folder = program.folder().join("project");
-    for refused in ["", "Shop", "2shop", "shop-", "shop_a", "../shop", &"s".repeat(41)] {
+    let dependencies = include_str!("../../../template/Cargo.toml").split("dependencies]").skip(1);
+    let dependencies = dependencies
+        .filter_map(|rest| rest.split("\n[").next())
+        .flat_map(str::lines)
+        .filter_map(|line| line.split_once(" = "));
+    let names = dependencies.map(|(name, _)| name.replace('_', "-"));
+    let others = ["", "Shop", "2shop", "shop-", "shop_a", "../shop", "type", "std", &"s".repeat(41)];
+    for refused in names.chain(others.map(str::to_owned)) {
+        let refused = refused.as_str();
         let run = program.run(&["new", refused, "--path", text(&folder)]);
         assert_eq!(run.code, Some(2), "{refused}: {}", run.stderr);
         assert!(!folder.exists(), "{refused}");
