@@ -173,7 +173,7 @@ impl Message {
             traceparent: self.traceparent.clone(),
             data: data.clone(),
         };
-        let text = serde_json::to_string(&wire)?;
+        let text = escape_noncharacters(serde_json::to_string(&wire)?);
         if text.len() > MAX_BODY_BYTES { Err(EncodeError::TooLarge(text.len())) } else { Ok(text) }
     }
 
@@ -211,6 +211,15 @@ impl Message {
             traceparent: wire.traceparent,
             body: Body { system: system.to_owned(), name: name.to_owned(), version, data: wire.data },
         })
+    }
+}
+
+/// Escapes the two characters that SQS refuses and JSON does not escape. They occur only in texts
+/// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>).
+fn escape_noncharacters(text: String) -> String {
+    match text.contains(['\u{fffe}', '\u{ffff}']) {
+        true => text.replace('\u{fffe}', r"\ufffe").replace('\u{ffff}', r"\uffff"),
+        false => text,
     }
 }
 
@@ -305,6 +314,15 @@ mod tests {
                 body,
             )
         }
+    }
+
+    #[test]
+    fn body_has_only_characters_that_queues_accept() {
+        let mut message = message();
+        message.body.data = json!({ "name": "a\u{ffff}\u{fffe}\u{0}\\" }).into();
+        let text = message.encode().unwrap();
+        assert!(!text.contains(['\u{fffe}', '\u{ffff}', '\u{0}']), "{text}");
+        assert_eq!(Message::decode(&text).unwrap(), message);
     }
 
     #[test]
