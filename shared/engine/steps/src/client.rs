@@ -96,7 +96,8 @@ impl<I: StepSaga> Client<I> {
         session.write(record, body);
         input.start(key, &mut session).await?;
         let at = self.views.host.now();
-        let started = StepEvent::Started { key: key.to_owned(), input: input.clone(), at };
+        let started =
+            StepEvent::Started { key: key.to_owned(), input: input.clone(), at, list_version: None };
         session.notify(&Self::instance(key), &started)?;
         let run = StepMachine::started(key, input, at);
         if let Some(view) = self.views.saga.view(self.partition(key), &run) {

@@ -15,8 +15,14 @@ use crate::activity::Activity;
 #[serde(tag = "type", content = "data", bound = "I: StepSaga")]
 #[allow(missing_docs, reason = "the names of the fields are clear")]
 pub enum StepEvent<I> {
-    /// A client started the run.
-    Started { key: String, input: I, at: Timestamp },
+    /// A client started the run. `list_version` is the version of the list if the event is of an earlier version.
+    Started {
+        key: String,
+        input: I,
+        at: Timestamp,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        list_version: Option<u16>,
+    },
     /// An activity performed a step.
     StepCompleted { step: String, output: Value },
     /// The other system refused a step.
@@ -72,13 +78,17 @@ impl<I: StepSaga> Payload for StepEvent<I> {
         }]
     }
 
-    /// Only `Started` has several versions.
+    /// Only `Started` has several versions. The run follows the list of the version that started it, because that version
+    /// performed the steps at the start.
     fn upcast(name: &str, from: u16, mut data: Value) -> Result<Value, String> {
         if name != "Started" {
             return Err(format!("version {from} of {name} is not supported"));
         }
         data["input"] = I::upcast(from, data["input"].take())?;
         Ok(data)
+        if data["list_version"].is_null() {
+            data["list_version"] = from.into();
+        }
     }
 }
 

@@ -50,8 +50,8 @@ impl<'a, I: StepSaga> Turn<'a, I> {
         // A step that was deleted from the program too early could neither complete nor be undone.
         self.before.steps.keys().try_for_each(|step| self.place(step).map(drop))?;
         match (&self.before.phase, event) {
-            (Phase::New | Phase::Signalled { .. }, Started { key, input, at }) => {
-                Ok(self.start(key, input, *at))
+            (Phase::New | Phase::Signalled { .. }, Started { key, input, at, list_version }) => {
+                Ok(self.start(key, input, *at, list_version.unwrap_or(I::VERSION)))
             }
             (Phase::New | Phase::Signalled { .. }, Resolved { .. } | Rejected { .. } | Cancelled { .. }) => {
                 self.signal_early(event)
@@ -82,12 +82,13 @@ impl<'a, I: StepSaga> Turn<'a, I> {
         }
     }
 
-    fn start(&mut self, key: &str, input: &I, at: Timestamp) -> String {
+    fn start(&mut self, key: &str, input: &I, at: Timestamp, list_version: u16) -> String {
         self.run.key = key.to_owned();
         self.run.input = Some(input.clone());
-        (self.run.list_version, self.run.started_at) = (I::VERSION, at);
+        (self.run.list_version, self.run.started_at) = (list_version, at);
         self.run.phase = Phase::Running;
-        for node in self.steps.nodes.iter().filter(|node| node.performed_at_start && node.is_in(I::VERSION)) {
+        for node in self.steps.nodes.iter().filter(|node| node.performed_at_start && node.is_in(list_version))
+        {
             let applies = self.run.context().is_some_and(|context| node.applies(&context));
             let performed = StepState::Completed { output: Value::Null };
             self.set(node.name, if applies { performed } else { StepState::Skipped });

@@ -93,7 +93,8 @@ fn next(machine: &StepMachine<Input>, run: &mut Run<Input>, event: &steps::StepE
 }
 
 fn started() -> steps::StepEvent<Input> {
-    Started { key: "k".to_owned(), input: Input { flag: false }, at: Timestamp::UNIX_EPOCH }
+    let input = Input { flag: false };
+    Started { key: "k".to_owned(), input, at: Timestamp::UNIX_EPOCH, list_version: None }
 }
 
 fn completed(step: &str) -> steps::StepEvent<Input> {
@@ -363,6 +364,20 @@ fn run_follows_the_list_of_its_version() {
     assert_eq!(next(&machine, &mut run, &completed("old")), ["Do both"]);
     let mut run = Run::default();
     assert_eq!(next(&machine, &mut run, &started()), ["Do new"]);
+}
+
+/// A deployment may happen between the start of a run and its first event.
+#[test]
+fn run_started_by_earlier_version_follows_its_list() {
+    let data = json!({ "key": "k", "input": {}, "at": "1970-01-01T00:00:00Z" });
+    let (system, name) = ("test".to_owned(), "Started".to_owned());
+    let body = messages::Body { system, name, version: 1, data: data.into() };
+    let (id, partition) = (MessageId::from_uuid(Uuid::nil()), StepMachine::<Input>::partition("k"));
+    let message = Message::new(id, "web", partition, Timestamp::UNIX_EPOCH, body);
+    let started = message.read::<steps::StepEvent<Input>>().unwrap();
+    let mut run = Run::default();
+    assert_eq!(next(&StepMachine::default(), &mut run, &started), ["Do old"]);
+    assert_eq!(run.list_version, 1);
 }
 
 #[test]
