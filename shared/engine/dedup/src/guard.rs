@@ -79,7 +79,16 @@ impl HandlerResult {
     /// Returns an error if the reply cannot be represented in JSON; a retry does not help.
     pub fn reply<P: Payload>(self, reply: &P) -> Result<Self, HandlerError> {
         let index = self.replies.len();
-        self.reply_as(index, reply)
+        self.indexed_reply(index, queue, reply)
+        self.reply_to(P::QUEUE, reply)
+    }
+
+    /// Adds a reply like [`Self::reply`] to another queue than that of its type, for a handler that serves several sagas
+    /// whose events have one form.
+    ///
+    /// # Errors
+    /// Returns an error if the reply cannot be represented in JSON; a retry does not help.
+    pub fn reply_to<P: Payload>(self, queue: Queue, reply: &P) -> Result<Self, HandlerError> {
     }
 
     /// Adds a reply like [`Self::reply`] with an explicit index. The id of the reply is derived from the command's id
@@ -87,8 +96,26 @@ impl HandlerResult {
     ///
     /// # Errors
     /// Returns an error if the reply cannot be represented in JSON; a retry does not help.
-    pub fn reply_as<P: Payload>(mut self, index: usize, reply: &P) -> Result<Self, HandlerError> {
-        self.replies.push(Reply { index, queue: P::QUEUE, body: reply.body()? });
+    pub fn reply_as<P: Payload>(self, index: usize, reply: &P) -> Result<Self, HandlerError> {
+        self.indexed_reply(index, P::QUEUE, reply)
+    }
+
+    /// Adds a reply with an explicit index and queue; see [`Self::reply_as`] and [`Self::reply_to`].
+    ///
+    /// # Errors
+    /// Returns an error if the reply cannot be represented in JSON, or the result does not complete the command, which
+    /// would be answered too early. A retry does not help.
+    pub fn indexed_reply<P: Payload>(
+        mut self,
+        index: usize,
+        queue: Queue,
+        reply: &P,
+    ) -> Result<Self, HandlerError> {
+        if self.completion != Completion::Remember {
+            let why = format!("the handler replies {}, but has not completed the command", reply.kind().name);
+            return Err(HandlerError::Permanent(why));
+        }
+        self.replies.push(Reply { index, queue, body: reply.body()? });
         Ok(self)
     }
 }

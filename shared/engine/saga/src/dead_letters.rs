@@ -35,6 +35,11 @@ pub trait ReportDeadLetters: Send + Sync + 'static {
     /// have no reply token, which the event needs. Without an event the saga is not informed, and the failure stays
     /// open for an operator.
     fn event(&self, command: &Self::Command) -> Option<Self::Event>;
+
+    /// Returns the queue of the saga that requested the command, if sagas with one form of events share the commands.
+    fn queue(&self, _command: &Self::Command) -> Queue {
+        Self::Event::QUEUE
+    }
 }
 
 impl Engine {
@@ -131,6 +136,6 @@ impl<R: ReportDeadLetters> Handler for Reports<R> {
             let (correlation_id, message_id) = (command.message.partition, command.message.id);
             tracing::warn!(function, %correlation_id, %message_id, error, "a failure could not be stored");
         }
-        HandlerResult::completed(REPORTED).reply_as(REPORT, &event)
+        HandlerResult::completed(REPORTED).indexed_reply(REPORT, self.reports.queue(&command.command), &event)
     }
 }

@@ -124,6 +124,9 @@ pub struct Order<T> {
     /// there for an operator.
     #[serde(default, skip_serializing_if = "is_false")]
     pub until_outcome: bool,
+    /// The queue of the list that sent the command, which receives the reply; `None` in commands of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<Queue>,
     /// The input of the activity.
     pub input: T,
 }

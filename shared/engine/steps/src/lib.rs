@@ -70,7 +70,6 @@ mod turn;
 pub mod worker;
 
 use std::fmt::Debug;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -99,7 +98,7 @@ pub trait StepSaga: Serialize + DeserializeOwned + Clone + Debug + PartialEq + S
     const NAME: &'static str;
     /// The system that the messages of the saga belong to.
     const SYSTEM: &'static str;
-    /// The queue of its events. Each list of a system needs its own.
+    /// The queue of its events. Each list of a system needs its own. The queue of an activity can serve several lists.
     const QUEUE: Queue = SAGA;
     /// The version of the input and of the list, from 1. A run follows the list of the version with which it started,
     /// to its end. A new step is [`Steps::since`] the new version, and a removed one [`Steps::until`] it.
@@ -141,7 +140,8 @@ pub trait StepSaga: Serialize + DeserializeOwned + Clone + Debug + PartialEq + S
     }
 }
 
-/// Returns the consumer of an activity's queue. Its replies go to the saga of `I`.
+/// Returns the consumer of an activity's queue. It replies to the list that sent the command. `I` is the list of
+/// commands that do not name one, which earlier versions sent.
 pub fn worker<I: StepSaga, A: Activity>(
     engine: &Engine,
     function: &'static str,
@@ -150,15 +150,30 @@ pub fn worker<I: StepSaga, A: Activity>(
     engine.guard(function, Worker::<I, A>::new(activity))
 }
 
-/// The queues that the functions of the activities of `I` send to.
-struct Sends<I>(PhantomData<I>);
+/// One list, or a tuple of up to four lists, whose steps share the queue of an activity.
+pub trait Lists {
+    /// The queues of their events.
+    const QUEUES: &'static [Queue];
+}
 
-impl<I: StepSaga> Sends<I> {
+impl<I: StepSaga> Lists for I {
     const QUEUES: &'static [Queue] = &[I::QUEUE];
 }
 
-/// Returns a function behind a queue that sends events to the saga of `I`.
-const fn function_of<I: StepSaga, P>(
+impl<A: StepSaga, B: StepSaga> Lists for (A, B) {
+    const QUEUES: &'static [Queue] = &[A::QUEUE, B::QUEUE];
+}
+
+impl<A: StepSaga, B: StepSaga, C: StepSaga> Lists for (A, B, C) {
+    const QUEUES: &'static [Queue] = &[A::QUEUE, B::QUEUE, C::QUEUE];
+}
+
+impl<A: StepSaga, B: StepSaga, C: StepSaga, D: StepSaga> Lists for (A, B, C, D) {
+    const QUEUES: &'static [Queue] = &[A::QUEUE, B::QUEUE, C::QUEUE, D::QUEUE];
+}
+
+/// Returns a function behind a queue that sends events to the sagas of the lists.
+const fn function_of<L: Lists, P>(
     name: &'static str,
     services: &'static [Service],
     queue: Queue,
@@ -168,23 +183,20 @@ const fn function_of<I: StepSaga, P>(
         name,
         services,
         source: Source::Queue(queue),
-        sends: Sends::<I>::QUEUES,
+        sends: L::QUEUES,
         drains: &[],
         build: Some(build),
     }
 }
 
-/// Returns the function of an activity's queue; `build` calls [`worker()`].
-pub const fn worker_function<I: StepSaga, P>(
-    name: &'static str,
-    queue: Queue,
-    build: Build<P>,
-) -> Function<P> {
-    function_of::<I, P>(name, &[Service::DATABASE, Service::PROCESSED, Service::TOKENS], queue, build)
+/// Returns the function of an activity's queue, which serves these lists; `build` calls [`worker()`].
+pub const fn worker_function<L: Lists, P>(name: &'static str, queue: Queue, build: Build<P>) -> Function<P> {
+    function_of::<L, P>(name, &[Service::DATABASE, Service::PROCESSED, Service::TOKENS], queue, build)
 }
 
 /// Returns the consumer of the dead-letter queue of an activity's queue. A dead-lettered command counts as a failed
-/// attempt of its step. An undo, and a command whose outcome the run has to know, remain failures for an operator.
+/// attempt of its step, in the list that sent it. An undo, and a command whose outcome the run has to know, remain
+/// failures for an operator. `I` is the list of commands that do not name one.
 ///
 /// # Errors
 /// Returns an error if a service that it uses is not configured, or the queue has no dead-letter queue.
@@ -197,11 +209,11 @@ pub fn report_dead_letters<I: StepSaga, A: Activity, P>(
     engine.report_dead_letters_of(queue, function, system, worker::DeadLetters::<I, A>::default())
 }
 
-/// Returns the function of a dead-letter queue; `build` calls [`report_dead_letters`].
-pub const fn dead_letters_function<I: StepSaga, P>(
+/// Returns the function of a dead-letter queue, which reports to these lists; `build` calls [`report_dead_letters`].
+pub const fn dead_letters_function<L: Lists, P>(
     name: &'static str,
     queue: Queue,
     build: Build<P>,
 ) -> Function<P> {
-    function_of::<I, P>(name, &[Service::DATABASE, Service::LEDGER], queue, build)
+    function_of::<L, P>(name, &[Service::DATABASE, Service::LEDGER], queue, build)
 }

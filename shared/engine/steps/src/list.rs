@@ -10,6 +10,7 @@ use messages::store::chain;
 use messages::{Payload, Queue};
 use saga::Effect;
 
+use crate::StepSaga;
 use crate::activity::Activity;
 use crate::event::{Ask, Command, Order, Verb};
 use crate::run::Context;
@@ -114,7 +115,7 @@ impl<I> Node<I> {
 
 /// A step that an activity performs. `input` computes the activity's input from the run's input and the outputs of
 /// earlier steps; it must be pure. Commands are sent to `queue`.
-pub fn step<A: Activity, I: 'static>(
+pub fn step<A: Activity, I: StepSaga>(
     name: &'static str,
     queue: Queue,
     input: impl Fn(&Context<'_, I>) -> A::Input + Send + Sync + 'static,
@@ -127,7 +128,8 @@ pub fn step<A: Activity, I: 'static>(
             Ask::Undo => (Verb::Undo, None),
         };
         let until_outcome = ask == Ask::Repeat;
-        let order = Order { step: name.to_owned(), attempt, until_outcome, input: input(context) };
+        let (step, reply_to, input) = (name.to_owned(), Some(I::QUEUE), input(context));
+        let order = Order { step, attempt, until_outcome, reply_to, input };
         match Command::<A>::new(verb, order).body() {
             Ok(body) => Effect::Request { to: queue.clone(), body },
             Err(error) => Effect::Broken(chain(&error)),

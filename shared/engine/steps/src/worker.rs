@@ -5,15 +5,16 @@ use std::marker::PhantomData;
 use async_trait::async_trait;
 use dedup::{CommandMessage, Handler, HandlerError, HandlerResult};
 use jiff::Timestamp;
-use messages::Reporter;
 use messages::store::chain;
+use messages::{Queue, Reporter};
 use saga::ReportDeadLetters;
 
 use crate::StepSaga;
 use crate::activity::{Activity, ActivityError, Call};
 use crate::event::{Command, Order, StepEvent, Verb};
 
-/// An activity of the steps of `I`, as the handler of a queue.
+/// An activity as the handler of a queue. It replies to the list that sent the command, and to `I` if the command does
+/// not name its list.
 pub struct Worker<I, A> {
     activity: A,
     saga: PhantomData<fn() -> I>,
@@ -81,11 +82,16 @@ impl<I: StepSaga, A: Activity> Handler for Worker<I, A> {
             Verb::Perform => self.perform(&call, *attempt).await?,
             Verb::Undo => self.undo(&call).await?,
         };
-        HandlerResult::completed(why).reply(&event)
+        HandlerResult::completed(why).reply_to(list_of::<I, A>(&request.command), &event)
     }
 }
 
-/// Reports dead-lettered commands of an activity to the saga of `I`.
+/// Returns the queue of the list that sent a command.
+fn list_of<I: StepSaga, A: Activity>(command: &Command<A>) -> Queue {
+    command.order.reply_to.clone().unwrap_or(I::QUEUE)
+}
+
+/// Reports dead-lettered commands of an activity to the lists that sent them; see [`Worker`].
 pub(crate) struct DeadLetters<I, A>(PhantomData<fn() -> (I, A)>);
 
 impl<I, A> Default for DeadLetters<I, A> {
@@ -112,5 +118,9 @@ impl<I: StepSaga, A: Activity> ReportDeadLetters for DeadLetters<I, A> {
             reason: "its command was dead-lettered".to_owned(),
             after_seconds: None,
         })
+    }
+
+    fn queue(&self, command: &Command<A>) -> Queue {
+        list_of::<I, A>(command)
     }
 }

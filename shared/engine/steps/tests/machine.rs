@@ -151,7 +151,7 @@ fn steps_use_the_outputs_of_earlier_steps() {
     next(&machine, &mut run, &started());
     let Decision::Advance(advance) = decide(&machine, &run, &completed("a")) else { panic!() };
     let Effect::Request { body, .. } = &advance.effects[0] else { panic!("{:?}", advance.effects) };
-    assert_eq!(body.data.value(), json!({ "step": "c", "input": "c+a" }));
+    assert_eq!(body.data.value(), json!({ "step": "c", "reply_to": "saga", "input": "c+a" }));
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn failed_step_is_undone_after_its_outcome() {
     assert_eq!(next(&machine, &mut stopped_run, &cancelled()), [] as [&str; 0], "the reply is awaited");
     assert_eq!(
         repetition(&machine, &stopped_run, 2),
-        json!({ "step": "a", "until_outcome": true, "input": "a" })
+        json!({ "step": "a", "until_outcome": true, "reply_to": "saga", "input": "a" })
     );
 }
 
@@ -233,7 +233,7 @@ fn dead_lettered_step_without_policy_stops_the_run() {
     next(&machine, &mut run, &started());
     assert_eq!(next(&machine, &mut run, &failed("b", 1, None)), ["Undo b"]);
     assert!(matches!(run.phase, Phase::Undoing { .. }), "{run:?}");
-    let repeated = json!({ "step": "a", "until_outcome": true, "input": "a" });
+    let repeated = json!({ "step": "a", "until_outcome": true, "reply_to": "saga", "input": "a" });
     assert_eq!(repetition(&machine, &run, 1), repeated, "its outcome has to be known");
     assert_eq!(next(&machine, &mut run, &failed("a", 1, None)), ["Do a"], "reported after the run stopped");
     assert!(is_ignored(&machine, &run, &failed("a", 1, None)), "a duplicate");

@@ -1,4 +1,4 @@
-//! Two lists of steps in one system, whose runs have the same key.
+//! Two lists of steps in one system, whose runs have the same key, and whose steps share an activity.
 
 use std::sync::Arc;
 
@@ -9,14 +9,15 @@ use outbox::session::CONTROL;
 use saga::{Engine, Function, SAGA, System};
 use serde::{Deserialize, Serialize};
 use steps::{
-    Activity, ActivityError, Call, Client, ClientError, StepMachine, StepSaga, Steps, step, worker,
-    worker_function,
+    Activity, ActivityError, Call, Client, ClientError, InDoubt, StepMachine, StepSaga, Steps,
+    dead_letters_function, report_dead_letters, step, worker, worker_function,
 };
 use system_host::SystemHost;
 
 const VISAS: Queue = Queue::named("visas");
-const OFFICES: Queue = Queue::named("offices");
 const DESKS: Queue = Queue::named("desks");
+const DESKS_DEAD: Queue = Queue::named("desks-dead");
+const FAULTS_DEAD: Queue = Queue::named("desk-faults-dead");
 
 /// A tour of a traveller, who needs a seat.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,7 +32,7 @@ impl StepSaga for Tour {
     }
 }
 
-/// A visa of a traveller, which is refused.
+/// A visa of a traveller, which is refused or makes the desk crash.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Visa(String);
 
@@ -41,7 +42,7 @@ impl StepSaga for Visa {
     const QUEUE: Queue = VISAS;
 
     fn steps() -> Steps<Self> {
-        step::<Desk, Self>("stamp", OFFICES, |_| "stamp".to_owned())
+        step::<Desk, Self>("stamp", DESKS, |run| run.input.0.clone()).in_doubt(InDoubt::Undo)
     }
 }
 
@@ -58,6 +59,7 @@ impl Activity for Desk {
     async fn perform(&self, call: &Call<'_, String>) -> Result<(), ActivityError> {
         match call.input.as_str() {
             "seat" => Ok(()),
+            "crash" => panic!("the desk crashes"),
             _ => Err(ActivityError::Refused("the passport is missing".to_owned())),
         }
     }
@@ -67,34 +69,35 @@ impl Activity for Desk {
     }
 }
 
-static QUEUES: [QueueSpec; 10] = [
+static QUEUES: [QueueSpec; 9] = [
     QueueSpec::standard(SAGA, Queue::named("saga-dead")),
     QueueSpec::without_consumer(Queue::named("saga-dead")),
     QueueSpec::standard(VISAS, Queue::named("visas-dead")),
     QueueSpec::without_consumer(Queue::named("visas-dead")),
-    QueueSpec::standard(DESKS, Queue::named("desks-dead")),
-    QueueSpec::without_consumer(Queue::named("desks-dead")),
-    QueueSpec::standard(OFFICES, Queue::named("offices-dead")),
-    QueueSpec::without_consumer(Queue::named("offices-dead")),
+    QueueSpec::standard(DESKS, DESKS_DEAD),
+    QueueSpec::standard(DESKS_DEAD, FAULTS_DEAD),
+    QueueSpec::without_consumer(FAULTS_DEAD),
     QueueSpec::standard(CONTROL, Queue::named("control-dead")),
     QueueSpec::without_consumer(Queue::named("control-dead")),
 ];
-static SENDS: [Queue; 5] = [CONTROL, SAGA, VISAS, DESKS, OFFICES];
+static SENDS: [Queue; 4] = [CONTROL, SAGA, VISAS, DESKS];
 static TOURS: Function<Engine> = Function::saga::<StepMachine<Tour>>(&SENDS);
 static VISAS_FUNCTION: Function<Engine> = Function::saga::<StepMachine<Visa>>(&SENDS);
 static DESKS_FUNCTION: Function<Engine> =
-    worker_function::<Tour, _>("desks", DESKS, |engine| worker::<Tour, _>(engine, "desks", Desk));
-static OFFICES_FUNCTION: Function<Engine> =
-    worker_function::<Visa, _>("offices", OFFICES, |engine| worker::<Visa, _>(engine, "offices", Desk));
+    worker_function::<(Tour, Visa), _>("desks", DESKS, |engine| worker::<Tour, _>(engine, "desks", Desk));
+static FAULTS: Function<Engine> =
+    dead_letters_function::<(Tour, Visa), _>("desk-faults", DESKS_DEAD, |engine| {
+        report_dead_letters::<Tour, Desk, _>(engine, "desk-faults", &SYSTEM, DESKS)
+    });
 static OUTBOX: Function<Engine> = Function::dispatch_outbox(&SENDS);
 static SYSTEM: System<Engine> = System {
     name: "agency",
     queues: &QUEUES,
-    functions: &[&TOURS, &VISAS_FUNCTION, &DESKS_FUNCTION, &OFFICES_FUNCTION, &OUTBOX],
+    functions: &[&TOURS, &VISAS_FUNCTION, &DESKS_FUNCTION, &FAULTS, &OUTBOX],
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lists_with_their_own_queues_are_independent() {
+async fn lists_that_share_an_activity_are_independent() {
     let dir = tempfile::tempdir().unwrap();
     let faults = FaultInjection { copies: 2, ..FaultInjection::default() };
     let runner = Runner::open(&SYSTEM, dir.path(), Arc::new(SystemHost), faults).await.unwrap();
@@ -103,10 +106,12 @@ async fn lists_with_their_own_queues_are_independent() {
     let ends = async {
         assert!(matches!(tours.start("4712", &Tour(None)).await, Err(ClientError::Stage(_))), "it is null");
         tours.start("4711", &Tour(Some("Ada".to_owned()))).await.unwrap();
-        visas.start("4711", &Visa("Ada".to_owned())).await.unwrap();
+        visas.start("4711", &Visa("stamp".to_owned())).await.unwrap();
+        visas.start("4713", &Visa("crash".to_owned())).await.unwrap();
         runner.settled().await.unwrap();
         let state = |view: outbox::View| view.body["state"].as_str().unwrap_or_default().to_owned();
-        [state(tours.run("4711").await.unwrap()), state(visas.run("4711").await.unwrap())]
+        let [refused, crashed] = ["4711", "4713"].map(|key| visas.run(key));
+        [tours.run("4711").await, refused.await, crashed.await].map(|run| state(run.unwrap()))
     };
-    assert_eq!(runner.run_until(ends).await.unwrap(), ["completed", "undone"]);
+    assert_eq!(runner.run_until(ends).await.unwrap(), ["completed", "undone", "undone"]);
 }
