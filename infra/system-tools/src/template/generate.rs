@@ -29,7 +29,7 @@ const CONCURRENCY: u32 = 2;
 const CONNECTIONS: u32 = 2;
 /// The retention in seconds of a queue, of a dead-letter queue with a consumer, and of the last dead-letter queue: 4,
 /// 10 and 14 days. A message keeps its age in the next queue.
-const RETENTIONS: [u32; 3] = [345_600, 864_000, 1_209_600];
+const RETENTIONS: [u64; 3] = [messages::queue::RETENTION.as_secs(), 864_000, 1_209_600];
 
 const HEAD: &str = include_str!("head.yaml");
 /// The address of MongoDB: its parameters, the rule that one of the parameters is given, and the policy of functions
@@ -140,7 +140,7 @@ struct RedrivePolicy<'a> {
 
 fn queue_resource(
     name: &str,
-    retention: u32,
+    retention: u64,
     visibility: Option<u64>,
     redrive: Option<RedrivePolicy<'_>>,
 ) -> String {

@@ -121,8 +121,7 @@ impl HandlerResult {
 }
 
 /// The maximum delay of a retry. With it, 20 deliveries of a command end within 80 hours, before its queue deletes the
-/// command: the queues of the templates keep a message for four days. A queue whose handler waits this long should not
-/// have a receive limit above 23. SQS hides a message for at most 12 hours
+/// command: the queues of the templates keep a message for four days. SQS hides a message for at most 12 hours
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>).
 pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(4 * 60 * 60);
 
@@ -759,8 +758,10 @@ mod tests {
         for random in [0.0, 0.7, 1.0] {
             assert_eq!(super::delay(longest, 20, random), MAX_RETRY_AFTER);
         }
-        let retention = Duration::from_secs(4 * 24 * 60 * 60);
-        assert!(MAX_RETRY_AFTER * 20 < retention, "20 deliveries end before a queue deletes the command");
+        assert!(
+            MAX_RETRY_AFTER * 20 < messages::queue::RETENTION,
+            "20 deliveries end before a queue deletes the command"
+        );
     }
 
     #[test]

@@ -15,6 +15,9 @@ use async_trait::async_trait;
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>).
 pub const MAX_BATCH: usize = 10;
 
+/// The time for which the queues of the templates keep a message, unless they are dead-letter queues.
+pub const RETENTION: Duration = Duration::from_secs(4 * 24 * 60 * 60);
+
 /// The specification of a queue. One table of these serves all programs of a system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueSpec {

@@ -6,6 +6,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use dedup::guard::MAX_RETRY_AFTER;
+use messages::queue::RETENTION;
 use messages::{Outgoing, Queue, QueueSpec, SendError, SendMessages, StoreError, naming};
 use outbox::session::CONTROL;
 
@@ -108,6 +110,10 @@ impl<P> System<P> {
                     "the name of queue {:?} is not 1 to {MAX_QUEUE_NAME} letters, digits, hyphens and underscores",
                     queue.name()
                 ));
+                Some(limit) if *limit > MAX_RECEIVE_LIMIT => faults.push(format!(
+                    "queue {queue} has a receive limit of {limit}; after more than {MAX_RECEIVE_LIMIT} deliveries with the \
+                     longest delay, the queue would delete the message before it is dead-lettered"
+                )),
             }
             if let Some(sent_to) = events.map(|events| events.queue()).filter(|sent_to| sent_to != queue) {
                 faults.push(format!("queue {queue} declares events that are sent to {sent_to}"));
@@ -156,6 +162,11 @@ impl<P> System<P> {
             // A message that is rejected has to be kept somewhere.
             if QueueSpec::of(self.queues, queue).is_some_and(|spec| spec.dead_letters.is_none()) {
                 faults.push(format!("{name} is behind {queue}, which has no dead-letter queue"));
+/// The maximum receive limit. With the longest delays of a handler, as many deliveries end within the retention of a
+/// queue.
+#[allow(clippy::cast_possible_truncation, reason = "the result is 23")]
+const MAX_RECEIVE_LIMIT: u32 = (RETENTION.as_secs() / MAX_RETRY_AFTER.as_secs()) as u32 - 1;
+
             }
         }
     }
