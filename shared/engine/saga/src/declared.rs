@@ -48,6 +48,7 @@ impl<P> System<P> {
         }
         self.check_queues(&mut faults);
         self.check_functions(&mut faults);
+        self.check_control(&mut faults);
         // A queue or function that is declared twice has its other faults twice.
         let mut reported = BTreeSet::new();
         faults.retain(|fault| reported.insert(fault.clone()));
@@ -118,6 +119,18 @@ impl<P> System<P> {
             if let Some(sent_to) = events.map(|events| events.queue()).filter(|sent_to| sent_to != queue) {
                 faults.push(format!("queue {queue} declares events that are sent to {sent_to}"));
             }
+    /// Checks that a function sweeps the outboxes of an application that has any.
+    fn check_control(&self, faults: &mut Vec<String>) {
+        let has_outbox = |function: &&Function<P>| function.services.contains(&Service::DATABASE);
+        if self.functions.iter().copied().any(|function| has_outbox(&function))
+            && self.behind(&CONTROL).is_none()
+        {
+            faults.push(format!(
+                "no function is behind queue {CONTROL}, so timers, and effects that a crash leaves unsent, would never be sent"
+            ));
+        }
+    }
+
             let Some(dead) = dead_letters else { continue };
             if !self.specifies(dead) {
                 faults.push(format!("{dead}, the dead-letter queue of {queue}, is not specified"));
