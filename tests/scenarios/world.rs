@@ -59,7 +59,7 @@ impl Functions {
     fn over(ports: &Ports) -> Self {
         let behind = functions::SYSTEM.functions.iter().filter_map(|function| {
             let queue = function.source.queue()?.clone();
-            let engine = ports.engine.clone().declared_by(function);
+            let engine = ports.engine.clone().declared_by(function, functions::SYSTEM.queues);
             Some((queue, function.build?(&Ports { engine, ..ports.clone() }).unwrap()))
         });
         Self {

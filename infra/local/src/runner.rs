@@ -363,7 +363,11 @@ where
             let times = if notified { self.faults.copies.max(1) } else { 1 };
             let reporter = ports.as_ref().reporter(function.name);
             let mut declared = ports.clone();
-            *declared.as_mut() = ports.as_ref().clone().declared_by(function);
+            *declared.as_mut() = ports.as_ref().clone().declared_by(function, self.system.queues);
+            if is_long(spec) {
+                // A turn ends long before the time limit.
+                declared.as_mut().overtime = Some(time_limit(spec));
+            }
             let consumer = build(&declared)?;
             consumers.insert(queue.clone(), QueueConsumer { spec, consumer, reporter, times });
         }

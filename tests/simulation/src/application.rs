@@ -65,8 +65,12 @@ struct TypedApplication<W: Workload> {
 impl<W: Workload> TypedApplication<W> {
     /// Returns the ports of a function.
     fn ports_of(&self, port: &Port, function: &Function<W::Ports>) -> W::Ports {
-        let send = Arc::new(DeclaredSends::of(function.name, &[function], port));
-        let engine = Engine { send, ..engine(self.system(), port).declared_by(function) };
+        let send =
+            Arc::new(DeclaredSends::of(function.name, &[function], self.workload.system().queues, port));
+        let engine = Engine {
+            send,
+            ..engine(self.system(), port).declared_by(function, self.workload.system().queues)
+        };
         self.workload.ports(engine, Access::new(port, Some(function.name)))
     }
 
@@ -77,7 +81,7 @@ impl<W: Workload> TypedApplication<W> {
         let engine = if functions.is_empty() {
             unrestricted
         } else {
-            let send = Arc::new(DeclaredSends::of("a client's request", &functions, port));
+            let send = Arc::new(DeclaredSends::of("a client's request", &functions, system.queues, port));
             Engine { send, ..unrestricted.declared_for_requests(system) }
         };
         self.workload.ports(engine, Access::new(port, None))
@@ -284,8 +288,8 @@ struct DeclaredSends {
 }
 
 impl DeclaredSends {
-    fn of<P>(name: &'static str, functions: &[&Function<P>], port: &Port) -> Self {
-        let mut queues: Vec<_> = functions.iter().flat_map(|function| function.declared_queues()).collect();
+    fn of<P>(name: &'static str, functions: &[&Function<P>], table: &[QueueSpec], port: &Port) -> Self {
+        let mut queues: Vec<_> = functions.iter().flat_map(|function| function.sends_in(table)).collect();
         if port.has(Mutant::QueueUndeclared)
             && let Some(omitted) = functions.last().and_then(|function| function.sends.last())
         {

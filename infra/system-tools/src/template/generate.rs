@@ -242,7 +242,7 @@ fn function<P>(system: &System<P>, store: DocumentStore, declared: &Function<P>)
       LoggingConfig: {{ LogGroup: !Ref {logs} }}
 "
     );
-    if own.is_some_and(|queue| system.sends_of(declared).contains(queue)) {
+    if own.is_some_and(|queue| declared.sends_in(system.queues).contains(queue)) {
         // Otherwise Lambda stops a chain of messages to the same function.
         text += "      RecursiveLoop: Allow\n";
     }
@@ -372,7 +372,7 @@ fn statements<P>(
     let mut statements = vec![
         Statement::new(&["logs:CreateLogStream", "logs:PutLogEvents"], [logs.to_owned()]),
         Statement::new(&RECEIVE, own.map(of)),
-        Statement::new(&["sqs:SendMessage"], system.sends_of(declared).iter().chain(&dead).map(of)),
+        Statement::new(&["sqs:SendMessage"], declared.sends_in(system.queues).iter().chain(&dead).map(of)),
         Statement::new(&DRAIN, declared.drains.iter().map(of)),
     ];
     if !declared.drains.is_empty() {

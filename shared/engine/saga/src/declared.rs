@@ -60,24 +60,6 @@ impl<P> System<P> {
         self.functions.iter().copied().filter(|function| function.source == Source::Requests)
     }
 
-    /// Returns the queues to which a function needs permission to send: those that it declares, and its own if it is
-    /// behind a queue of commands. A handler sends a command again that continues later, or for which it had no time.
-    pub fn sends_of(&self, function: &Function<P>) -> Vec<Queue> {
-        let has_commands = |queue: &Queue| {
-            QueueSpec::of(self.queues, queue).is_some_and(|spec| spec.events.is_none())
-                && *queue != CONTROL
-                && !QueueSpec::is_dead_letter_queue(self.queues, queue)
-        };
-        let mut sends = function.sends.to_vec();
-        if let Source::Queue(own) = &function.source
-            && has_commands(own)
-            && !sends.contains(own)
-        {
-            sends.push(own.clone());
-        }
-        sends
-    }
-
     fn specifies(&self, queue: &Queue) -> bool {
         QueueSpec::of(self.queues, queue).is_some()
     }
@@ -208,9 +190,23 @@ fn repeated(names: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 impl<P> Function<P> {
-    /// Returns the queues to which the function may send: those that it declares, and its own.
-    pub fn declared_queues(&self) -> Vec<Queue> {
-        self.sends.iter().chain(self.source.queue()).cloned().collect()
+    /// Returns the queues to which the function may send in a system with these queues: those that it declares, and its
+    /// own if it is behind a queue of commands. A handler sends a command again that continues later, or for which it
+    /// had no time.
+    pub fn sends_in(&self, queues: &[QueueSpec]) -> Vec<Queue> {
+        let has_commands = |queue: &Queue| {
+            QueueSpec::of(queues, queue).is_some_and(|spec| spec.events.is_none())
+                && *queue != CONTROL
+                && !QueueSpec::is_dead_letter_queue(queues, queue)
+        };
+        let mut sends = self.sends.to_vec();
+        if let Source::Queue(own) = &self.source
+            && has_commands(own)
+            && !sends.contains(own)
+        {
+            sends.push(own.clone());
+        }
+        sends
     }
 }
 
@@ -218,9 +214,9 @@ impl Engine {
     /// Returns the engine restricted to what a function declares. Other services of the engine count as not configured,
     /// and messages to other queues are refused.
     #[must_use]
-    pub fn declared_by<P>(self, function: &Function<P>) -> Self {
+    pub fn declared_by<P>(self, function: &Function<P>, queues: &[QueueSpec]) -> Self {
         let queue = function.source.queue().cloned();
-        Self { queue, ..self.declared_by_all(function.name, &[function]) }
+        Self { queue, ..self.declared_by_all(function.name, &[function], queues) }
     }
 
     /// Returns the engine restricted to what the functions behind requests of clients declare together. An application
@@ -228,11 +224,20 @@ impl Engine {
     #[must_use]
     pub fn declared_for_requests<P>(self, system: &System<P>) -> Self {
         let functions: Vec<_> = system.request_functions().collect();
-        if functions.is_empty() { self } else { self.declared_by_all("the request's function", &functions) }
+        if functions.is_empty() {
+            self
+        } else {
+            self.declared_by_all("the request's function", &functions, system.queues)
+        }
     }
 
-    fn declared_by_all<P>(self, name: &'static str, functions: &[&Function<P>]) -> Self {
-        let check = |service: Service, alternative: Service| {
+    fn declared_by_all<P>(
+        self,
+        name: &'static str,
+        functions: &[&Function<P>],
+        queues: &[QueueSpec],
+    ) -> Self {
+        let check = |service: Service| {
             let mut declared = functions.iter().flat_map(|function| function.services);
             if declared.any(|declared| [service, alternative].contains(declared)) {
                 Ok(())
@@ -247,7 +252,7 @@ impl Engine {
             processed: check(Service::PROCESSED, Service::PROCESSED).and(self.processed),
             send: Arc::new(DeclaredQueues {
                 function: name,
-                queues: functions.iter().flat_map(|function| function.declared_queues()).collect(),
+                queues: functions.iter().flat_map(|function| function.sends_in(queues)).collect(),
                 inner: self.send,
             }),
             ..self
@@ -408,7 +413,7 @@ mod tests {
             QueueSpec::standard(DEAD, Queue::named("y")),
         ];
         static SYSTEM: System<()> = System { name: "orders", queues: &QUEUES, functions: &[] };
-        let sends = |source| SYSTEM.sends_of(&function(source, &[]));
+        let sends = |source| function(source, &[]).sends_in(SYSTEM.queues);
         assert_eq!(sends(Source::Queue(WORK)), [WORK]);
         for source in
             [Source::Queue(SAGA), Source::Queue(DEAD), Source::Notifications(WORK), Source::Requests]
@@ -449,7 +454,7 @@ mod tests {
     #[test]
     fn undeclared_queue_is_refused_others_are_sent() {
         let inner = Arc::new(RecordingSender::default());
-        let queues = function(Source::Queue(SAGA), WORKS).declared_queues();
+        let queues = function(Source::Queue(SAGA), WORKS).sends_in(&[QueueSpec::standard(SAGA, DEAD)]);
         let sends = DeclaredQueues { function: "orders", queues, inner: inner.clone() };
         let message = |queue| Outgoing {
             id: MessageId::from_uuid(Uuid::nil()),

@@ -77,7 +77,7 @@ pub async fn for_function<P>(
     }
     let host = Arc::new(SystemHost);
     let opened = open(system, DatabaseOutage::ConnectLater, config, host, observer).await?;
-    Ok(ConfiguredPorts { ports: opened.ports.declared_by(function), ..opened })
+    Ok(ConfiguredPorts { ports: opened.ports.declared_by(function, system.queues), ..opened })
 }
 
 impl Config {

@@ -58,7 +58,7 @@ async fn undeclared_service_stops_the_start() -> TestResult {
 #[tokio::test]
 async fn undeclared_queue_is_refused() -> TestResult {
     let (_dir, runner) = open(&INCOMPLETE).await?;
-    let engine = runner.ports().declared_by(&SAGA_FUNCTION);
+    let engine = runner.ports().declared_by(&SAGA_FUNCTION, INCOMPLETE.queues);
     let number = "4711".to_owned();
     engine.send_now("test", partition(&number), &Command::Ship { number: number.clone() }).await?;
     let news = News::OrderEnded { number: number.clone(), shipped: true };

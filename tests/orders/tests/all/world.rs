@@ -59,7 +59,10 @@ impl World {
         let behind = functions
             .map(|function| {
                 let queue = function.source.queue().unwrap().clone();
-                (queue, function.build.unwrap()(&engine.clone().declared_by(function)).unwrap())
+                (
+                    queue,
+                    function.build.unwrap()(&engine.clone().declared_by(function, SYSTEM.queues)).unwrap(),
+                )
             })
             .collect();
         let sweeper = engine.dispatch_outbox("dispatch-outbox").unwrap();

@@ -50,7 +50,7 @@ impl World {
         let ports = Ports { engine, api: api.clone(), defect, step_defect };
         let consumers = system.functions.iter().map(|function| {
             let queue = function.source.queue().unwrap().clone();
-            let engine = ports.engine.clone().declared_by(function);
+            let engine = ports.engine.clone().declared_by(function, system.queues);
             (queue, function.build.unwrap()(&Ports { engine, ..ports.clone() }).unwrap())
         });
         let consumers = consumers.collect();

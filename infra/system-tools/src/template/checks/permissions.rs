@@ -139,7 +139,7 @@ fn needed<P>(
         calls.extend(on(&RECEIVE, &queue(source)));
     }
     let dead = source.and_then(|queue| QueueSpec::dead_letters_of(system.queues, queue));
-    let sends = system.sends_of(declared);
+    let sends = declared.sends_in(system.queues);
     let sends = sends.iter().chain(&dead).map(queue).chain(on_failure(function));
     calls.extend(sends.flat_map(|queue| on(&["sqs:SendMessage"], &queue)));
     if !declared.drains.is_empty() {

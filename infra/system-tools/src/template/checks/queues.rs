@@ -180,7 +180,7 @@ pub(crate) fn loops<P>(system: &System<P>, template: &Template) -> Vec<Finding> 
         let Some(declared) = function.declaration(system) else { continue };
         let Some(own) = declared.source.queue() else { continue };
         let allows = function.properties["RecursiveLoop"] == "Allow";
-        let sends_to_own = system.sends_of(declared).contains(own);
+        let sends_to_own = declared.sends_in(system.queues).contains(own);
         if sends_to_own && !allows {
             findings.push(Finding::new(function.id, "sends to its own queue, and Lambda stops it as a loop"));
         }

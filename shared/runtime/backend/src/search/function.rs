@@ -41,7 +41,7 @@ pub async fn open_for(
         }
         services::open(linked, DatabaseOutage::ConnectLater, config, host, observer).await?
     };
-    let engine = ports.engine.declared_by(function);
+    let engine = ports.engine.declared_by(function, &QUEUES);
     Ok(Backend { ports: Ports { engine, ..ports }, config })
 }
 
