@@ -13,8 +13,8 @@ use messages::panics::contain_async;
 use messages::queue::MAX_BATCH;
 use messages::store::chain;
 use messages::{
-    Consumer, DecisionSink, Delivery, Depth, Disposition, Host, Message, Queue, QueueSpec, ReceiveMessages,
-    ReceivedMessage, Reporter, StoreError,
+    Backoff, Consumer, DecisionSink, Delivery, Depth, Disposition, Host, Message, Queue, QueueSpec,
+    ReceiveMessages, ReceivedMessage, Reporter, StoreError,
 };
 use outbox::DispatchOutbox;
 use outbox::session::CONTROL;
@@ -48,8 +48,8 @@ const IDLE_WAIT: Duration = Duration::from_millis(100);
 const FAILURE_WAIT: Duration = Duration::from_secs(1);
 /// The ratio of a queue's visibility timeout to its function's timeout on Lambda.
 const LAMBDA_FACTOR: u32 = 6;
-/// The minimum visibility timeout. With a shorter timeout, a busy machine would deliver messages twice.
-const MIN_VISIBILITY: Duration = Duration::from_secs(60);
+/// The minimum time limit of a function. With a shorter one, a busy machine would deliver messages twice.
+const MIN_TIME_LIMIT: Duration = Duration::from_secs(60);
 /// The part of the visibility timeout that a batch leaves unused, to store its results.
 const RESERVE: Duration = Duration::from_secs(5);
 /// The time slice of a message that is handled alone. A function that needs longer stores a checkpoint, and its message
@@ -105,6 +105,7 @@ pub struct Runner<P: 'static> {
     home: Option<Home<P>>,
     faults: FaultInjection,
     visibility: Option<Duration>,
+    time_limit: Option<Duration>,
     turn: Duration,
     crashes: AtomicU32,
     upkeep: Option<Arc<dyn Upkeep>>,
@@ -176,6 +177,7 @@ where
             home,
             faults,
             visibility: None,
+            time_limit: None,
             turn: TURN,
             crashes: AtomicU32::new(0),
             upkeep: None,
@@ -186,6 +188,12 @@ where
     #[must_use]
     pub fn with_visibility(self, visibility: Option<Duration>) -> Self {
         Self { visibility, ..self }
+    }
+
+    /// Overrides the maximum duration of one call of a function.
+    #[must_use]
+    pub fn with_time_limit(self, limit: Duration) -> Self {
+        Self { time_limit: Some(limit), ..self }
     }
 
     /// Overrides the turn of two seconds.
@@ -330,6 +338,7 @@ where
             observer: Arc::clone(&engine.observer),
             turn: self.turn,
             visibility: self.visibility,
+            time_limit: self.time_limit,
             order: self.faults.shuffle.map(|seed| Mutex::new(StdRng::seed_from_u64(seed))),
             long: AtomicUsize::new(0),
         });
@@ -406,6 +415,7 @@ struct Pump {
     observer: Arc<dyn DecisionSink>,
     turn: Duration,
     visibility: Option<Duration>,
+    time_limit: Option<Duration>,
     order: Option<Mutex<StdRng>>,
     /// The number of workers that handle a long message.
     long: AtomicUsize,
@@ -523,8 +533,10 @@ impl Pump {
         self.host.now().checked_add(time).unwrap_or(Timestamp::MAX)
     }
 
+    /// Returns the visibility timeout of received messages. Lambda's factor of six allows for its own retries, which do
+    /// not exist here. The function's time limit is sufficient, and messages of a killed process are redelivered sooner.
     fn visibility(&self, spec: &QueueSpec) -> Duration {
-        self.visibility.unwrap_or_else(|| visibility(spec))
+        self.visibility.unwrap_or_else(|| time_limit(spec))
     }
 
     async fn handle(
@@ -537,8 +549,12 @@ impl Pump {
         let mut dispositions = Vec::new();
         for _ in 0..consumer.times {
             let deadline = Some(self.deadline(consumer.spec, &deliveries));
-            dispositions =
-                messages::deliver(&*consumer.consumer, &deliveries, deadline, &consumer.reporter).await;
+            let delivered = messages::deliver(&*consumer.consumer, &deliveries, deadline, &consumer.reporter);
+            let limit = self.time_limit.unwrap_or_else(|| time_limit(consumer.spec));
+            dispositions = match tokio::time::timeout(limit, delivered).await {
+                Ok(dispositions) => dispositions,
+                Err(_) => overdue(&deliveries, limit, &consumer.reporter),
+            };
         }
         for (received, disposition) in batch.iter().zip(&dispositions) {
             log_dead_letter(consumer.spec, &received.delivery, disposition);
@@ -596,11 +612,21 @@ fn log_error<T>(result: Result<T, StoreError>, what: &'static str) {
     }
 }
 
-/// Returns the visibility timeout of received messages in this process. Lambda's factor of six allows for its own
-/// retries, which do not exist here. The function's timeout is sufficient, and messages of a killed process are
-/// redelivered sooner.
-fn visibility(spec: &QueueSpec) -> Duration {
-    (spec.visibility / LAMBDA_FACTOR).max(MIN_VISIBILITY)
+/// Returns the maximum duration of one call of the function behind a queue: its timeout on Lambda, and at least a minute.
+fn time_limit(spec: &QueueSpec) -> Duration {
+    (spec.visibility / LAMBDA_FACTOR).max(MIN_TIME_LIMIT)
+}
+
+/// Returns the answers to a batch whose function did not return in time, and was stopped like an invocation of Lambda.
+/// The growing delays have a random part, so a message that stops its function meets the others of its batch less and
+/// less often.
+fn overdue(batch: &[Delivery], limit: Duration, reporter: &Reporter) -> Vec<Disposition> {
+    let why = format!("the function did not return within {} s", limit.as_secs());
+    let answers = batch.iter().map(|delivery| match Message::decode(&delivery.body) {
+        Ok(message) => reporter.retry(&message, Backoff::FAILURE, delivery.receive_count, why.clone()),
+        Err(error) => reporter.reject(None, chain(&error)),
+    });
+    answers.collect()
 }
 
 /// Returns `true` if messages of the queue may take long, which are handled alone. Reading, unpacking, comparing and

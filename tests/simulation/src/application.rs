@@ -323,6 +323,8 @@ pub(crate) fn engine(system: &'static str, port: &Port) -> Engine {
         system,
         queue: None,
         stores: Ok(stores),
+        // Crashes stop handlers at every step.
+        overtime: None,
         partitions: Ok(partitions),
         processed: Ok(shared.clone()),
         send: shared.clone(),

@@ -1,7 +1,9 @@
-//! The HTTP server with slow clients, and with too many connections.
+//! The HTTP server with slow clients, and with too many connections; deliveries to functions.
 
 #![expect(clippy::expect_used, reason = "a failure here fails the test")]
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test with a line number")]
+
+mod deliveries;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,9 +1,11 @@
 //! Consumer around a stateless handler: it decodes messages, filters duplicates, sends replies and logs decisions.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::future::{Either, select};
 use jiff::Timestamp;
 use messages::panics::{contain, contain_async};
 use messages::queue::MAX_BATCH;
@@ -78,8 +80,6 @@ impl HandlerResult {
     /// # Errors
     /// Returns an error if the reply cannot be represented in JSON; a retry does not help.
     pub fn reply<P: Payload>(self, reply: &P) -> Result<Self, HandlerError> {
-        let index = self.replies.len();
-        self.indexed_reply(index, queue, reply)
         self.reply_to(P::QUEUE, reply)
     }
 
@@ -89,6 +89,8 @@ impl HandlerResult {
     /// # Errors
     /// Returns an error if the reply cannot be represented in JSON; a retry does not help.
     pub fn reply_to<P: Payload>(self, queue: Queue, reply: &P) -> Result<Self, HandlerError> {
+        let index = self.replies.len();
+        self.indexed_reply(index, queue, reply)
     }
 
     /// Adds a reply like [`Self::reply`] with an explicit index. The id of the reply is derived from the command's id
@@ -167,7 +169,8 @@ pub trait Handler: Send + Sync + 'static {
     /// once.
     const AWAITS_UPGRADE: bool = true;
 
-    /// Executes the command. `reporter` logs decisions about it. The handler starts no new step after `deadline`.
+    /// Executes the command. `reporter` logs decisions about it. The handler starts no new step after `deadline`. A call
+    /// that has not returned some seconds later is stopped at its next `await`, and the command is redelivered.
     ///
     /// # Errors
     /// Returns an error if the command was not completed. The variant decides whether the command is redelivered or
@@ -214,7 +217,13 @@ pub struct Ports {
     pub filter: Option<Stores>,
     /// Clock and decision log, with the handler's name.
     pub reporter: Reporter,
+    /// The time after the deadline of an invocation at which a call of the handler is stopped; `None` for no limit.
+    pub overtime: Option<Duration>,
 }
+
+/// The usual [`Ports::overtime`]. An invocation on Lambda ends five seconds after its deadline, and needs the rest to
+/// store its answers.
+pub const OVERTIME: Duration = Duration::from_secs(3);
 
 /// Wraps a handler as the consumer of a queue. The steps for each message are, in this order: the duplicate check, the
 /// handler, its replies, the record of the processed message. A crash between two steps repeats the message, so a reply
@@ -224,7 +233,8 @@ pub fn guard<H: Handler>(ports: Ports, handler: H) -> Arc<dyn Consumer> {
         .filter
         .map(|stores| Filter::new(ports.reporter.function, stores, Arc::clone(&ports.reporter.host)));
     let queue = ports.queue.unwrap_or(H::Command::QUEUE);
-    Arc::new(IdempotentConsumer { queue, send: ports.send, filter, reporter: ports.reporter, handler })
+    let Ports { send, reporter, overtime, .. } = ports;
+    Arc::new(IdempotentConsumer { queue, send, filter, reporter, overtime, handler })
 }
 
 struct IdempotentConsumer<H> {
@@ -232,6 +242,7 @@ struct IdempotentConsumer<H> {
     send: Arc<dyn SendMessages>,
     filter: Option<Filter>,
     reporter: Reporter,
+    overtime: Option<Duration>,
     handler: H,
 }
 
@@ -384,7 +395,7 @@ impl<H: Handler> IdempotentConsumer<H> {
             reporter.note(Some(&asked.message), Verdict::Duplicate, why);
             return Ok(());
         }
-        let done = contain_async(async { self.handler.handle(asked, reporter, deadline).await }).await??;
+        let done = self.call(asked, reporter, deadline).await?;
         if done.completion == Completion::Drop {
             reporter.note(Some(&asked.message), Verdict::Duplicate, &done.why);
             return Ok(());
@@ -405,6 +416,26 @@ impl<H: Handler> IdempotentConsumer<H> {
             self.warn_not_remembered(&asked.message, &error);
         }
         Ok(())
+    }
+
+    /// Calls the handler, and stops a call that does not return in time. Otherwise the end of the invocation would stop
+    /// it, together with the answers to the other commands of the batch.
+    async fn call(
+        &self,
+        asked: &CommandMessage<H::Command>,
+        reporter: &Reporter,
+        deadline: Option<Timestamp>,
+    ) -> Result<HandlerResult, Failure> {
+        let call = pin!(contain_async(async { self.handler.handle(asked, reporter, deadline).await }));
+        let Some((deadline, overtime)) = deadline.zip(self.overtime) else { return Ok(call.await??) };
+        let rest = Duration::try_from(deadline.duration_since(reporter.host.now())).unwrap_or_default();
+        match select(call, reporter.host.sleep(rest.saturating_add(overtime))).await {
+            Either::Left((done, _)) => Ok(done??),
+            Either::Right(_) => {
+                let reason = "the handler did not return in time".to_owned();
+                Err(HandlerError::Retry { reason, after: None }.into())
+            }
+        }
     }
 
     /// Sends the command again, and remembers that this record of it is done.
@@ -551,6 +582,26 @@ mod tests {
         }
     }
 
+    /// Returns from the first command, and not from the second one.
+    struct Hanging;
+
+    #[async_trait]
+    impl Handler for Hanging {
+        type Command = Command;
+
+        async fn handle(
+            &self,
+            asked: &CommandMessage<Command>,
+            _: &Reporter,
+            _: Option<Timestamp>,
+        ) -> Result<HandlerResult, HandlerError> {
+            match asked.command {
+                Command::Charge { after_s: 0 } => Ok(HandlerResult::completed("charged")),
+                Command::Charge { .. } => std::future::pending().await,
+            }
+        }
+    }
+
     /// Keeps what is sent.
     #[derive(Default)]
     struct Outbox(std::sync::Mutex<Vec<Outgoing>>);
@@ -622,8 +673,7 @@ mod tests {
     fn redelivery_of_continued_command_sends_no_further_copy() {
         let (sent, memory) = (Arc::new(Outbox::default()), Arc::new(Memory::default()));
         let filter = Some(Stores { processed: memory.clone(), tokens: memory });
-        let consumer =
-            guard(Ports { queue: None, send: sent.clone(), filter, reporter: reporter() }, Continuing);
+        let consumer = guard(ports(sent.clone(), filter), Continuing);
         let body = command(0).encode().unwrap();
         let receive = |record_id: &str, receive_count| {
             let delivery = Delivery { record_id: record_id.into(), body: body.clone(), receive_count };
@@ -645,7 +695,7 @@ mod tests {
     fn continued_command_returns_to_its_own_queue() {
         for (queue, expected) in [(Some(Queue::named("bank")), "bank"), (None, CARDS.name())] {
             let sent = Arc::new(Outbox::default());
-            let ports = Ports { queue, send: sent.clone(), filter: None, reporter: reporter() };
+            let ports = Ports { queue, ..ports(sent.clone(), None) };
             let delivery =
                 Delivery { record_id: "1".into(), body: command(0).encode().unwrap(), receive_count: 1 };
             guard(ports, Continuing).consume(&[delivery], None).now_or_never().unwrap();
@@ -657,8 +707,7 @@ mod tests {
     fn command_without_time_left_is_sent_again_before_its_last_delivery() {
         let (sent, memory) = (Arc::new(Outbox::default()), Arc::new(Memory::default()));
         let filter = Some(Stores { processed: memory.clone(), tokens: memory });
-        let consumer =
-            guard(Ports { queue: None, send: sent.clone(), filter, reporter: reporter() }, Replying);
+        let consumer = guard(ports(sent.clone(), filter), Replying);
         let body = command(0).encode().unwrap();
         let receive = |receive_count| {
             let delivery = Delivery { record_id: "1".into(), body: body.clone(), receive_count };
@@ -674,8 +723,7 @@ mod tests {
     #[test]
     fn reply_between_sagas_goes_to_requesting_partition() {
         let sent = Arc::new(Outbox::default());
-        let consumer =
-            guard(Ports { queue: None, send: sent.clone(), filter: None, reporter: reporter() }, Replying);
+        let consumer = guard(ports(sent.clone(), None), Replying);
         let sender = PartitionKey::from_uuid(Uuid::from_u128(2));
         let reply_to = messages::ReplyAddress { queue: CARDS, partition: sender };
         let reply_token = Some(Token::minted_at_entry(sender, Uuid::from_u128(3)));
@@ -689,6 +737,10 @@ mod tests {
             let reply = Message::decode(&sent.0.lock().unwrap().pop().unwrap().body).unwrap();
             assert_eq!((reply.partition, reply.token), (partition, reply_token));
         }
+    }
+
+    fn ports(send: Arc<dyn SendMessages>, filter: Option<Stores>) -> Ports {
+        Ports { queue: None, send, filter, reporter: reporter(), overtime: Some(OVERTIME) }
     }
 
     fn reporter() -> Reporter {
@@ -710,7 +762,7 @@ mod tests {
 
     fn answer(handler: impl Handler<Command = Command>, after_s: u64) -> Disposition {
         let send = Arc::new(StillHost);
-        let consumer = guard(Ports { queue: None, send, filter: None, reporter: reporter() }, handler);
+        let consumer = guard(ports(send, None), handler);
         let body = command(after_s).encode().unwrap();
         let delivery = Delivery { record_id: "1".into(), body, receive_count: 1 };
         consumer.consume(&[delivery], None).now_or_never().unwrap().remove(0)
@@ -739,12 +791,24 @@ mod tests {
         );
     }
 
+    /// The clock of these tests has passed every delay at once.
+    #[test]
+    fn handler_that_hangs_keeps_answers_of_others() {
+        let consumer = guard(ports(Arc::new(StillHost), None), Hanging);
+        let deliveries = [0, 1, 0].map(|after_s| {
+            let body = command(after_s).encode().unwrap();
+            Delivery { record_id: after_s.to_string(), body, receive_count: 1 }
+        });
+        let deadline = Some(Timestamp::from_second(25).unwrap());
+        let answers = consumer.consume(&deliveries, deadline).now_or_never().unwrap();
+        let [first, Disposition::Retry { reason, .. }, last] = &answers[..] else { panic!("{answers:?}") };
+        assert_eq!(reason, "the handler did not return in time");
+        assert_eq!([first, last], [&Disposition::Acknowledge; 2]);
+    }
+
     #[test]
     fn unsent_reply_is_retried_without_backoff_of_handler() {
-        let consumer = guard(
-            Ports { queue: None, send: Arc::new(ThrottledSender), filter: None, reporter: reporter() },
-            Replying,
-        );
+        let consumer = guard(ports(Arc::new(ThrottledSender), None), Replying);
         let body = command(0).encode().unwrap();
         let delivery = Delivery { record_id: "1".into(), body, receive_count: 1 };
         let answer = consumer.consume(&[delivery], None).now_or_never().unwrap().remove(0);

@@ -40,6 +40,8 @@ pub struct Engine {
     /// The ledger.
     pub partitions: Result<Partitions, MissingSetting>,
     /// The store of processed messages.
+    /// The time after the deadline of a call at which its handler is stopped; `None` for no limit.
+    pub overtime: Option<Duration>,
     pub processed: Result<Arc<dyn ProcessedMessages>, MissingSetting>,
     /// Sends messages.
     pub send: Arc<dyn SendMessages>,
@@ -156,13 +158,15 @@ impl Engine {
         let tokens = Arc::clone(&self.partitions()?.granted);
         let filter = Some(filter::Stores { processed: self.processed.clone()?, tokens });
         let (send, reporter) = (Arc::clone(&self.send), self.reporter(function));
-        Ok(guard::guard(guard::Ports { queue: self.queue.clone(), send, filter, reporter }, handler))
+        let (queue, overtime) = (self.queue.clone(), self.overtime);
+        Ok(guard::guard(guard::Ports { queue, send, filter, reporter, overtime }, handler))
     }
 
     /// Works like [`Engine::guard`], for a handler that only replies and may reply to every duplicate.
     pub fn reply<H: Handler>(&self, function: &'static str, handler: H) -> Arc<dyn Consumer> {
         let (send, reporter) = (Arc::clone(&self.send), self.reporter(function));
-        guard::guard(guard::Ports { queue: self.queue.clone(), send, filter: None, reporter }, handler)
+        let (queue, overtime) = (self.queue.clone(), self.overtime);
+        guard::guard(guard::Ports { queue, send, filter: None, reporter, overtime }, handler)
     }
 
     /// Returns the sweep of sessions and outboxes.

@@ -131,6 +131,7 @@ impl Adapters {
             send: Arc::new(self.sqs.clone()),
             receive: Arc::new(self.sqs.clone()),
             inspect: Arc::new(self.sqs),
+            overtime: Some(dedup::guard::OVERTIME),
             host,
             observer,
             history: self.history,

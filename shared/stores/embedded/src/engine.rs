@@ -20,6 +20,7 @@ impl Store {
         Engine {
             system,
             queue: None,
+            overtime: Some(dedup::guard::OVERTIME),
             stores: Ok(Stores::of(self, self.saga_outbox(), self.session_outbox())),
             partitions: Ok(Partitions::of(Arc::clone(self))),
             processed: Ok(self.clone()),
