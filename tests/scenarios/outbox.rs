@@ -658,10 +658,10 @@ fn ledger(world: &World) -> Arc<dyn ClaimPartition> {
 
 /// Returns the tokens of these messages that a search admits.
 async fn admitted(world: &World, search: SearchId, expected: &[ExpectedToken]) -> Vec<Token> {
-    let partitions = world.backend.ports.engine.partitions.as_ref().unwrap();
+    let check = world.backend.ports.engine.check_tokens.as_ref().unwrap();
     let mut admitted = Vec::new();
     for ExpectedToken { token, .. } in expected {
-        if partitions.granted.is_granted(search, token, world.host.now()).await.unwrap() {
+        if check.is_granted(search, token, world.host.now()).await.unwrap() {
             admitted.push(token.clone());
         }
     }

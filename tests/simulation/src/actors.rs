@@ -178,6 +178,7 @@ async fn operate(port: Port, application: Arc<dyn Application>) {
     let mut engine = engine(application.system(), &port);
     if port.has(Mutant::RequeueWithoutTokens) {
         engine.partitions = Ok(Partitions::of(Arc::new(NoLedger)));
+        engine.check_tokens = Ok(Arc::new(NoLedger));
     }
     let Ok(operator) = engine.operator() else { return };
     loop {

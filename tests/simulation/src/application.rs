@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use dedup::CheckTokens;
 use dedup::ledger::NoLedger;
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
@@ -315,17 +316,18 @@ pub(crate) fn engine(system: &'static str, port: &Port) -> Engine {
     let (mode, room, keep) = port.universe.with(|world| (world.config.mode, world.room, world.keep));
     let shared = Arc::new(port.clone());
     let stores = Stores::of(&shared, SagaOutboxes(port.clone()), SessionOutboxes(port.clone()));
-    let partitions = match mode {
-        Mode::Ledger => Partitions::of(shared.clone()),
-        Mode::Optimistic => Partitions::of(Arc::new(NoLedger)),
+    let (partitions, check_tokens): (_, Arc<dyn CheckTokens>) = match mode {
+        Mode::Ledger => (Partitions::of(shared.clone()), shared.clone()),
+        Mode::Optimistic => (Partitions::of(Arc::new(NoLedger)), Arc::new(NoLedger)),
     };
     Engine {
         system,
         queue: None,
-        stores: Ok(stores),
         // Crashes stop handlers at every step.
         overtime: None,
+        stores: Ok(stores),
         partitions: Ok(partitions),
+        check_tokens: Ok(check_tokens),
         processed: Ok(shared.clone()),
         send: shared.clone(),
         receive: shared.clone(),

@@ -46,11 +46,12 @@
 //! use onceward::saga::{Engine, Partitions};
 //!
 //! let client = Client::new(&onceward::aws::config().await);
-//! let ledger = Ledger::new(client.clone(), "tickets", "tickets-ledger");
+//! let ledger = Arc::new(Ledger::new(client.clone(), "tickets", "tickets-ledger"));
 //! let dynamo = Dynamo::new(client, Settings::new("tickets"), Arc::new(SystemHost));
 //! Engine {
 //!     stores: Ok(dynamo.stores()),
-//!     partitions: Ok(Partitions::of(Arc::new(ledger))),
+//!     partitions: Ok(Partitions::of(Arc::clone(&ledger))),
+//!     check_tokens: Ok(ledger),
 //!     history: Some(Arc::new(dynamo)),
 //!     ..engine
 //! }

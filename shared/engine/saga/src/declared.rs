@@ -93,26 +93,10 @@ impl<P> System<P> {
                     "the name of queue {:?} is not 1 to {MAX_QUEUE_NAME} letters, digits, hyphens and underscores",
                     queue.name()
                 ));
-                Some(limit) if *limit > MAX_RECEIVE_LIMIT => faults.push(format!(
-                    "queue {queue} has a receive limit of {limit}; after more than {MAX_RECEIVE_LIMIT} deliveries with the \
-                     longest delay, the queue would delete the message before it is dead-lettered"
-                )),
             }
             if let Some(sent_to) = events.map(|events| events.queue()).filter(|sent_to| sent_to != queue) {
                 faults.push(format!("queue {queue} declares events that are sent to {sent_to}"));
             }
-    /// Checks that a function sweeps the outboxes of an application that has any.
-    fn check_control(&self, faults: &mut Vec<String>) {
-        let has_outbox = |function: &&Function<P>| function.services.contains(&Service::DATABASE);
-        if self.functions.iter().copied().any(|function| has_outbox(&function))
-            && self.behind(&CONTROL).is_none()
-        {
-            faults.push(format!(
-                "no function is behind queue {CONTROL}, so timers, and effects that a crash leaves unsent, would never be sent"
-            ));
-        }
-    }
-
             let Some(dead) = dead_letters else { continue };
             if !self.specifies(dead) {
                 faults.push(format!("{dead}, the dead-letter queue of {queue}, is not specified"));
@@ -126,8 +110,24 @@ impl<P> System<P> {
                     "queue {queue} has a receive limit of {limit}, and the delays of retries are for \
                      {LAST_POSTPONED_DELIVERY} or more"
                 )),
+                Some(limit) if *limit > MAX_RECEIVE_LIMIT => faults.push(format!(
+                    "queue {queue} has a receive limit of {limit}; after more than {MAX_RECEIVE_LIMIT} deliveries with the \
+                     longest delay, the queue would delete the message before it is dead-lettered"
+                )),
                 Some(_) => {}
             }
+        }
+    }
+
+    /// Checks that a function sweeps the outboxes of an application that has any.
+    fn check_control(&self, faults: &mut Vec<String>) {
+        let has_outbox = |function: &&Function<P>| function.services.contains(&Service::DATABASE);
+        if self.functions.iter().copied().any(|function| has_outbox(&function))
+            && self.behind(&CONTROL).is_none()
+        {
+            faults.push(format!(
+                "no function is behind queue {CONTROL}, so timers, and effects that a crash leaves unsent, would never be sent"
+            ));
         }
     }
 
@@ -157,15 +157,15 @@ impl<P> System<P> {
             // A message that is rejected has to be kept somewhere.
             if QueueSpec::of(self.queues, queue).is_some_and(|spec| spec.dead_letters.is_none()) {
                 faults.push(format!("{name} is behind {queue}, which has no dead-letter queue"));
-/// The maximum receive limit. With the longest delays of a handler, as many deliveries end within the retention of a
-/// queue.
-#[allow(clippy::cast_possible_truncation, reason = "the result is 23")]
-const MAX_RECEIVE_LIMIT: u32 = (RETENTION.as_secs() / MAX_RETRY_AFTER.as_secs()) as u32 - 1;
-
             }
         }
     }
 }
+
+/// The maximum receive limit. With the longest delays of a handler, as many deliveries end within the retention of a
+/// queue.
+#[allow(clippy::cast_possible_truncation, reason = "the result is 23")]
+const MAX_RECEIVE_LIMIT: u32 = (RETENTION.as_secs() / MAX_RETRY_AFTER.as_secs()) as u32 - 1;
 
 /// The maximum length of a queue's name. SQS accepts 80 characters
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html>), and the template puts
@@ -211,8 +211,8 @@ impl<P> Function<P> {
 }
 
 impl Engine {
-    /// Returns the engine restricted to what a function declares. Other services of the engine count as not configured,
-    /// and messages to other queues are refused.
+    /// Returns the engine restricted to what a function declares in a system with these queues. Other services of the
+    /// engine count as not configured, and messages to other queues are refused.
     #[must_use]
     pub fn declared_by<P>(self, function: &Function<P>, queues: &[QueueSpec]) -> Self {
         let queue = function.source.queue().cloned();
@@ -239,17 +239,17 @@ impl Engine {
     ) -> Self {
         let check = |service: Service| {
             let mut declared = functions.iter().flat_map(|function| function.services);
-            if declared.any(|declared| [service, alternative].contains(declared)) {
+            if declared.any(|declared| service == *declared) {
                 Ok(())
             } else {
                 Err(undeclared(service, name))
             }
         };
-        let ledger = check(Service::LEDGER, Service::TOKENS);
         Self {
-            stores: check(Service::DATABASE, Service::DATABASE).and(self.stores),
-            partitions: ledger.and(self.partitions),
-            processed: check(Service::PROCESSED, Service::PROCESSED).and(self.processed),
+            stores: check(Service::DATABASE).and(self.stores),
+            partitions: check(Service::LEDGER).and(self.partitions),
+            check_tokens: check(Service::TOKENS).and(self.check_tokens),
+            processed: check(Service::PROCESSED).and(self.processed),
             send: Arc::new(DeclaredQueues {
                 function: name,
                 queues: functions.iter().flat_map(|function| function.sends_in(queues)).collect(),

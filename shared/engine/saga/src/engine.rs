@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dedup::guard::{self, Handler};
-use dedup::{GrantTokens, ProcessedMessages, filter};
+use dedup::{CheckTokens, GrantTokens, ProcessedMessages, filter};
 use jiff::Timestamp;
 use messages::{
     Body, Consumer, DecisionSink, Host, InspectQueues, Message, MessageId, PartitionKey, Payload, Queue,
@@ -20,7 +20,7 @@ use crate::failures::Failures;
 use crate::history::KeepHistory;
 use crate::instance::{self, Instance, SAGA, by_partition, grant_all, revoke_all};
 use crate::operator::Operator;
-use crate::ports::{self, Partitions, Stores};
+use crate::ports::{self, NoTokens, Partitions, Stores};
 use crate::runner::run;
 use crate::settings::Settings;
 use crate::state_machine::Saga;
@@ -37,7 +37,7 @@ pub struct Engine {
     pub queue: Option<Queue>,
     /// The database.
     pub stores: Result<Stores, MissingSetting>,
-    /// The ledger.
+    /// The ledger, for functions that change it.
     pub partitions: Result<Partitions, MissingSetting>,
     /// The store of processed messages.
     /// The time after the deadline of a call at which its handler is stopped; `None` for no limit.
@@ -46,6 +46,8 @@ pub struct Engine {
     /// Sends messages.
     pub send: Arc<dyn SendMessages>,
     /// Receives and acknowledges messages.
+    /// The ledger, for functions that check which tokens a partition still admits.
+    pub check_tokens: Result<Arc<dyn CheckTokens>, MissingSetting>,
     pub receive: Arc<dyn ReceiveMessages>,
     /// Counts messages.
     pub inspect: Arc<dyn InspectQueues>,
@@ -155,7 +157,7 @@ impl Engine {
         function: &'static str,
         handler: H,
     ) -> Result<Arc<dyn Consumer>, MissingSetting> {
-        let tokens = Arc::clone(&self.partitions()?.granted);
+        let tokens = self.check_tokens.clone()?;
         let filter = Some(filter::Stores { processed: self.processed.clone()?, tokens });
         let (send, reporter) = (Arc::clone(&self.send), self.reporter(function));
         let (queue, overtime) = (self.queue.clone(), self.overtime);
@@ -197,6 +199,7 @@ impl Engine {
         })
     }
 
+            check_tokens: self.check_tokens.clone(),
     /// Returns the collection and retry of failures.
     ///
     /// # Errors
@@ -232,7 +235,8 @@ impl Engine {
         })
     }
 
-    /// Returns the entry point for code outside a message handler.
+    /// Returns the entry point for code outside a message handler. Without a ledger, its sessions cannot send events of
+    /// sagas.
     ///
     /// # Errors
     /// Returns an error if a service that it uses is not configured.
@@ -246,7 +250,10 @@ impl Engine {
                 records: Arc::clone(&stores.records),
                 dispatcher: self.dispatcher(function)?,
             },
-            tokens: Arc::clone(&self.partitions()?.tokens),
+            tokens: match &self.partitions {
+                Ok(partitions) => Arc::clone(&partitions.tokens),
+                Err(missing) => Arc::new(NoTokens(missing.clone())),
+            },
             options: self.session.clone(),
         })
     }
@@ -306,13 +313,27 @@ impl EntryPoint {
     pub fn session_with(&self, partition: PartitionKey, options: &Options) -> OpenSession<'_> {
         let id = SessionId::from_uuid(self.sessions.dispatcher.reporter.host.fresh_id());
         let session = Session::open(&self.sessions, self.system, id, partition, options);
-        OpenSession {
-            entry: self,
-            partition,
-            session,
-            tokens: Vec::new(),
-            is_granted: false,
-            may_be_stored: false,
+        OpenSession { entry: self, partition, session, tokens: Vec::new(), is_granted: false }
+    }
+
+    /// Repeats an attempt at a request, with growing delays, as long as it returns a conflict: another session changed a
+    /// record that its session has read. Each attempt opens a new session.
+    ///
+    /// # Errors
+    /// Returns the errors of the attempt, and the conflict after the twentieth attempt.
+    pub async fn repeat_conflicts<T, E, F: Future<Output = Result<T, E>>>(
+        &self,
+        attempt: impl Fn() -> F,
+        is_conflict: impl Fn(&E) -> bool,
+    ) -> Result<T, E> {
+        let host = &self.sessions.dispatcher.reporter.host;
+        for number in 1..ATTEMPTS {
+            match attempt().await {
+                Err(error) if is_conflict(&error) => {
+                    host.sleep(CONFLICT.after(number, host.unit_random())).await;
+                }
+                done => return done,
+            }
         }
     }
 
@@ -481,13 +502,7 @@ impl OpenSession<'_> {
         committed: Result<Vec<Message>, CommitError>,
         was_attempted: bool,
     ) -> Result<Vec<Message>, CommitError> {
-        let is_unstored = match &committed {
-            // An earlier commit may have been stored, even if its caller has not waited for the outcome.
-            Err(CommitError::Control(_)) => !was_attempted,
-            committed => committed.as_ref().is_err_and(CommitError::is_refused),
-        };
-        self.may_be_stored = !is_unstored;
-        if self.is_granted && is_unstored {
+        if self.is_granted && committed.as_ref().is_err_and(CommitError::is_refused) {
             self.is_granted = false;
             let reporter = &self.entry.sessions.dispatcher.reporter;
             let (tokens, now) = (by_partition(&self.tokens), reporter.host.now());

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dedup::ledger::{ITEM_LIFETIME, SLACK};
-use dedup::{Admission, AdmittedClaim, Claim, ClaimCondition, Release, Tokens, ledger};
+use dedup::{Admission, AdmittedClaim, CheckTokens, Claim, ClaimCondition, Release, Tokens, ledger};
 use jiff::{SignedDuration, Timestamp};
 use messages::{AttemptId, Host, Message, PartitionKey, StoreError, Token};
 use outbox::{Entry, InspectOutbox, Owner, Settlement};
 
 use crate::document::{Content, Document, ExpectedMessage, Persist, PersistOutcome};
 use crate::ports::{Outboxes, Partitions, Stores};
+use crate::system::MissingSetting;
 
 /// Requeues or deletes effects that are exhausted or dead-lettered.
 ///
@@ -25,6 +26,9 @@ pub struct Operator {
     pub stores: Stores,
     /// The ledger.
     pub partitions: Partitions,
+    /// Reports which tokens a partition still admits. It is needed for events that waited for so long that the ledger
+    /// may have forgotten them.
+    pub check_tokens: Result<Arc<dyn CheckTokens>, MissingSetting>,
     /// Clock and random ids.
     pub host: Arc<dyn Host>,
     /// Maximum duration of a claim of a partition.
@@ -325,8 +329,7 @@ impl Operator {
                 // The instance has ended, and its document has expired. If the token of the event that ended the
                 // instance was not removed, the event would begin the instance again.
                 Some(_) => {
-                    let now = self.host.now();
-                    if !self.partitions.granted.is_granted(message.partition, &token, now).await? {
+                    if !self.is_granted(message, &token).await? {
                         return Ok(EntryEvent::Used);
                     }
                     true
@@ -341,10 +344,15 @@ impl Operator {
     /// Returns `true` if the ledger may have forgotten the token of an event, used or not. An idle partition's item
     /// expires, together with its tokens, and the document names a processed message only until a later one is admitted.
     async fn may_be_forgotten(&self, message: &Message, token: &Token) -> Result<bool, StoreError> {
-        let now = self.host.now();
         // A claim that processed the message came after its creation, and extended the item's lifetime.
         let lived_until = message.time.checked_add(ITEM_LIFETIME - SLACK).unwrap_or(Timestamp::MAX);
-        Ok(lived_until <= now && !self.partitions.granted.is_granted(message.partition, token, now).await?)
+        Ok(lived_until <= self.host.now() && !self.is_granted(message, token).await?)
+    }
+
+    async fn is_granted(&self, message: &Message, token: &Token) -> Result<bool, StoreError> {
+        let check = self.check_tokens.as_ref();
+        let check = check.map_err(|missing| StoreError::unavailable("checking a token", missing.clone()))?;
+        check.is_granted(message.partition, token, self.host.now()).await
     }
 
     /// Loads the latest version of the document: an older one would lack tokens that the partition expects.

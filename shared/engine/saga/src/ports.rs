@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use dedup::{CheckTokens, ClaimPartition, GrantTokens};
-use messages::Host;
+use async_trait::async_trait;
+use dedup::{ClaimPartition, GrantTokens};
+use jiff::Timestamp;
+use messages::{Host, PartitionKey, StoreError, Token};
 use outbox::session::SettleSessions;
 use outbox::{
     CommitSession, Dispatcher, InspectOutbox, Owner, ReadRecords, ReadViews, WriteRecords, WriteViews,
@@ -11,6 +13,7 @@ use outbox::{
 
 use crate::document::{ReadDocuments, WriteDocuments};
 use crate::failures::KeepFailures;
+use crate::system::MissingSetting;
 
 /// The engine's ports to the database.
 #[derive(Clone)]
@@ -105,21 +108,43 @@ impl From<Owner> for Outboxes {
     }
 }
 
-/// The ports to the ledger of partitions.
+/// The ports that change the ledger of partitions.
 #[derive(Clone)]
 pub struct Partitions {
     /// Claims and releases partitions.
     pub ledger: Arc<dyn ClaimPartition>,
     /// Grants tokens to partitions.
     pub tokens: Arc<dyn GrantTokens>,
-    /// Reports which tokens a partition still admits.
-    pub granted: Arc<dyn CheckTokens>,
 }
 
 impl Partitions {
-    /// Takes all ports from one ledger.
-    pub fn of<L: ClaimPartition + GrantTokens + CheckTokens + 'static>(ledger: Arc<L>) -> Self {
-        Self { ledger: ledger.clone(), tokens: ledger.clone(), granted: ledger }
+    /// Takes both ports from one ledger.
+    pub fn of<L: ClaimPartition + GrantTokens + 'static>(ledger: Arc<L>) -> Self {
+        Self { ledger: ledger.clone(), tokens: ledger }
+    }
+}
+
+/// Grants no tokens, because no ledger is configured.
+pub(crate) struct NoTokens(pub(crate) MissingSetting);
+
+impl NoTokens {
+    fn error(&self) -> StoreError {
+        StoreError::unavailable("granting tokens", self.0.clone())
+    }
+}
+
+#[async_trait]
+impl GrantTokens for NoTokens {
+    async fn grant(&self, _: PartitionKey, _: &[Token], _: Timestamp) -> Result<(), StoreError> {
+        Err(self.error())
+    }
+
+    async fn begin(&self, _: PartitionKey, _: &[Token], _: Timestamp) -> Result<bool, StoreError> {
+        Err(self.error())
+    }
+
+    async fn revoke(&self, _: PartitionKey, _: &[Token], _: Timestamp) -> Result<(), StoreError> {
+        Err(self.error())
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use dedup::CheckTokens;
 use dedup::ledger::NoLedger;
 #[cfg(feature = "embedded")]
 use embedded::Store;
@@ -85,12 +86,13 @@ impl Config {
     /// optimistic mode.
     pub(crate) fn applied_to(&self, engine: Engine) -> Engine {
         let is_optimistic = self.mode == Mode::Optimistic;
+        let (partitions, check_tokens) = match is_optimistic {
+            true => (Ok(Partitions::of(Arc::new(NoLedger))), Ok(Arc::new(NoLedger) as Arc<dyn CheckTokens>)),
+            false => (engine.partitions, engine.check_tokens),
+        };
         Engine {
-            partitions: if is_optimistic {
-                Ok(Partitions::of(Arc::new(NoLedger)))
-            } else {
-                engine.partitions
-            },
+            partitions,
+            check_tokens,
             policy: self.outbox,
             session: outbox::session::Options {
                 max_commit: self.session_max_commit,

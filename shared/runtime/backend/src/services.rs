@@ -9,7 +9,7 @@ use std::sync::Arc;
 use aws::ledger::{Ledger, ProcessedTable};
 use aws::queues::{Queues, Sqs};
 use aws_types::SdkConfig;
-use dedup::ProcessedMessages;
+use dedup::{CheckTokens, ProcessedMessages};
 use dynamo::Dynamo;
 use futures::future::BoxFuture;
 #[cfg(feature = "search-services")]
@@ -47,7 +47,7 @@ pub(crate) fn no_processed(system: &str) -> MissingSetting {
 #[derive(Clone, Copy)]
 pub struct LinkedServices {
     database: Option<OpenDatabase>,
-    ledger: Option<OpenTable<Partitions>>,
+    ledger: Option<OpenTable<LedgerPorts>>,
     processed: Option<OpenTable<Arc<dyn ProcessedMessages>>>,
     #[cfg(feature = "search-services")]
     pub(crate) files: Option<OpenFiles>,
@@ -55,6 +55,8 @@ pub struct LinkedServices {
 
 type OpenDatabase =
     for<'a> fn(&'a Config, &'a SdkConfig, &'a Arc<dyn Host>, DatabaseOutage) -> BoxFuture<'a, DatabaseResult>;
+/// The ports that change the ledger, and the port that checks its tokens.
+type LedgerPorts = (Partitions, Arc<dyn CheckTokens>);
 type OpenTable<T> = fn(&SdkConfig, &str, &str) -> T;
 
 impl LinkedServices {
@@ -101,7 +103,7 @@ pub(crate) struct Adapters {
     #[cfg(feature = "search-services")]
     pub(crate) study_stores: Result<StudyStores, MissingSetting>,
     stores: Result<Stores, MissingSetting>,
-    partitions: Result<Partitions, MissingSetting>,
+    ledger: Result<LedgerPorts, MissingSetting>,
     processed: Result<Arc<dyn ProcessedMessages>, MissingSetting>,
     sqs: Sqs,
     history: Option<Arc<dyn KeepHistory>>,
@@ -122,16 +124,21 @@ impl Adapters {
             }
             _ => observer,
         };
+        let (partitions, check_tokens) = match self.ledger {
+            Ok((partitions, check_tokens)) => (Ok(partitions), Ok(check_tokens)),
+            Err(missing) => (Err(missing.clone()), Err(missing)),
+        };
         config.applied_to(Engine {
             system,
             queue: None,
+            overtime: Some(dedup::guard::OVERTIME),
             stores: self.stores,
-            partitions: self.partitions,
+            partitions,
+            check_tokens,
             processed: self.processed,
             send: Arc::new(self.sqs.clone()),
             receive: Arc::new(self.sqs.clone()),
             inspect: Arc::new(self.sqs),
-            overtime: Some(dedup::guard::OVERTIME),
             host,
             observer,
             history: self.history,
@@ -180,7 +187,7 @@ pub(crate) async fn connect(
             Err(missing) => Err(missing.clone()),
         },
         stores: database.map(|database| database.stores),
-        partitions: linked
+        ledger: linked
             .ledger
             .zip(services.ledger_table.as_ref())
             .map(|(open, table)| open(sdk, system, table))
@@ -250,8 +257,9 @@ fn open_mongo<'a>(
     Box::pin(std::future::ready(opened))
 }
 
-fn open_ledger(sdk: &SdkConfig, system: &str, table: &str) -> Partitions {
-    Partitions::of(Arc::new(ledger(sdk, system, table)))
+fn open_ledger(sdk: &SdkConfig, system: &str, table: &str) -> LedgerPorts {
+    let ledger = Arc::new(ledger(sdk, system, table));
+    (Partitions::of(Arc::clone(&ledger)), ledger)
 }
 
 fn open_processed(sdk: &SdkConfig, system: &str, table: &str) -> Arc<dyn ProcessedMessages> {

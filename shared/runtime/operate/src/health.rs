@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dedup::ProcessedMessages;
+use dedup::{CheckTokens, ProcessedMessages};
 use futures::future::{join, join3, join4, try_join};
 use jiff::{SignedDuration, Timestamp};
 use messages::store::chain;
@@ -11,7 +11,7 @@ use messages::{Depth, Host, InspectQueues, PartitionKey, Queue, QueueSpec, Store
 use outbox::session::CONTROL;
 use outbox::{InspectOutbox, Key, View, Write};
 use saga::failures::{FailureStatus, Operation, Phase, Selection};
-use saga::{Engine, MissingSetting, Partitions, Stores, SweepHeartbeat, System};
+use saga::{Engine, MissingSetting, Stores, SweepHeartbeat, System};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 #[cfg(feature = "openapi")]
@@ -44,7 +44,7 @@ const MAX_NAMED: usize = 3;
 #[derive(Clone)]
 pub struct Health {
     stores: Stores,
-    partitions: Option<Partitions>,
+    check_tokens: Option<Arc<dyn CheckTokens>>,
     processed: Option<Arc<dyn ProcessedMessages>>,
     sweeps: SweepHeartbeat,
     queues: Arc<dyn InspectQueues>,
@@ -184,7 +184,7 @@ impl Health {
     pub fn over(engine: &Engine) -> Result<Self, MissingSetting> {
         Ok(Self {
             stores: engine.stores()?.clone(),
-            partitions: engine.partitions().ok().cloned(),
+            check_tokens: engine.check_tokens.clone().ok(),
             processed: engine.processed.clone().ok(),
             sweeps: engine.sweeps()?,
             queues: Arc::clone(&engine.inspect),
@@ -317,10 +317,10 @@ impl Health {
 
     /// Looks up a token that was never granted.
     async fn ask_ledger(&self) -> Option<Result<bool, StoreError>> {
-        let granted = &self.partitions.as_ref()?.granted;
+        let check = self.check_tokens.as_ref()?;
         let partition = PartitionKey::from_uuid(Uuid::nil());
         let token = Token::minted_at_entry(partition, Uuid::nil());
-        Some(granted.is_granted(partition, &token, self.host.now()).await)
+        Some(check.is_granted(partition, &token, self.host.now()).await)
     }
 
     /// Returns the activity of outboxes and failures. A query that fails leaves only its own fields empty.

@@ -23,6 +23,7 @@ impl Store {
             overtime: Some(dedup::guard::OVERTIME),
             stores: Ok(Stores::of(self, self.saga_outbox(), self.session_outbox())),
             partitions: Ok(Partitions::of(Arc::clone(self))),
+            check_tokens: Ok(self.clone()),
             processed: Ok(self.clone()),
             send: self.clone(),
             receive: self.clone(),

@@ -48,6 +48,7 @@ impl World {
         let operator = Operator {
             stores: Stores::of(&mongo, mongo.saga_outbox(), mongo.session_outbox()),
             partitions: Partitions::of(ledger.clone()),
+            check_tokens: Ok(ledger.clone()),
             host: host.clone(),
             lease: LEASE,
         };
