@@ -271,7 +271,10 @@ impl Dispatcher {
                 if let Some(error) = taken.error {
                     let (function, why) = (self.reporter.function, error.chain());
                     tracing::warn!(function, error = why, "a sweep continues without some records");
-                    sweep.failure.get_or_insert(error);
+                    // A record that its store refuses for good must not hide whether sweeps come to their end.
+                    if error.is_retryable() {
+                        sweep.failure.get_or_insert(error);
+                    }
                 }
                 sweep.has_ended = taken.is_unsettled;
             }
@@ -335,7 +338,8 @@ pub struct DispatchOutcome {
 pub struct SweepOutcome {
     /// The number of entries that were performed, attempted or set aside.
     pub entries: usize,
-    /// `true` if no due entry remains; `false` if the deadline passed earlier.
+    /// `true` if no due entry remains, except those of records that their store refuses to change; `false` if the
+    /// deadline passed earlier.
     pub to_the_end: bool,
 }
 
