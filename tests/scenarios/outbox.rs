@@ -268,6 +268,12 @@ async fn view_in_too_many_lists_stores_nothing() {
     let refused = session.commit().await;
     let Err(error @ CommitError::TooManyLists(17)) = refused else { panic!("{refused:?}") };
     assert_eq!(error.to_string(), "a view is in 17 further lists, more than 16");
+    let mut session = self::session(&world, &ports, &Options::default());
+    session.stage(message(&world, 1), EVENTS).unwrap();
+    session.write(Key::new("budget", "x".repeat(1_024)), serde_json::Value::Null);
+    let refused = session.commit().await;
+    let Err(error @ CommitError::Unsupported { .. }) = refused else { panic!("{refused:?}") };
+    assert!(error.to_string().ends_with("the key is longer than 1,024 bytes"), "{error}");
     world.run().await;
     assert_eq!(arrived(&world).await, []);
     assert_eq!(world.take(&CONTROL).await, []);

@@ -71,7 +71,8 @@ pub use dispatch::Dispatcher;
 pub use entry::{Entry, Kind, StageError};
 pub use policy::{Policy, Settlement};
 pub use records::{
-    Key, OwnedRecord, ReadRecords, Record, StoredRecord, Write, WriteRecords, unsupported_record,
+    Key, OwnedRecord, ReadRecords, Record, StoredRecord, Write, WriteRecords, unsupported_json,
+    unsupported_record,
 };
 pub use session::{CommitOutcome, CommitSession, Session, SessionRecord, SettleSessions};
 pub use sweep::{

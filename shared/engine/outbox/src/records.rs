@@ -139,7 +139,12 @@ pub fn unsupported_record(key: &Key, body: &Value) -> Option<&'static str> {
     if key.kind.len() + key.id.len() > MAX_KEY_BYTES {
         return Some("the key is longer than 1,024 bytes");
     }
-    let (mut reason, mut values) = (None, vec![body]);
+    unsupported_json(body)
+}
+
+/// Returns the reason why some store cannot hold a value; `None` if all stores can.
+pub fn unsupported_json(value: &Value) -> Option<&'static str> {
+    let (mut reason, mut values) = (None, vec![value]);
     while let Some(value) = values.pop() {
         match value {
             Value::Array(items) => values.extend(items),

@@ -18,12 +18,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::dispatch::Dispatcher;
 use crate::entry::{Entry, StageError};
-use crate::records::{Key, ReadRecords, Record, RecordRead, StoredRecord, Write};
+use crate::records::{Key, ReadRecords, Record, RecordRead, StoredRecord, Write, unsupported_record};
 use crate::sweep::{Owner, SweepOutbox};
 use crate::views::{MAX_FURTHER_LISTS, View};
 
 /// The queue of control messages.
 pub const CONTROL: Queue = Queue::named("control");
+
+/// The time within which a commit begins to send its messages. Its caller waits for it, and the control message sends
+/// the rest.
+const DISPATCH: Duration = Duration::from_secs(5);
 
 /// The name of control messages.
 pub(crate) const SETTLE_SESSION: &str = "SettleSession";
@@ -293,11 +297,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// Returns the errors of [`Session::commit`], and an error if the work refuses the commit.
     pub async fn commit_with(&mut self, sessions: &dyn CommitSession) -> Result<Vec<Message>, CommitError> {
-        let lists = self.record.views.iter().map(|view| view.also_in.len()).max().unwrap_or(0);
-        if lists > MAX_FURTHER_LISTS {
-            return Err(CommitError::TooManyLists(lists));
-        }
-        self.check_unchanged()?;
+        self.check()?;
         self.committed.get_or_insert(self.record.content());
         let dispatcher = &self.ports.dispatcher;
         if !self.record.entries.is_empty() {
@@ -316,22 +316,34 @@ impl<'a> Session<'a> {
         Ok(self.staged.clone())
     }
 
-    /// Checks that nothing was added since the first commit. The store would not store such an addition.
+    /// Checks that every store can hold the session, and that nothing was added since the first commit. The store would
+    /// not store such an addition.
     ///
     /// # Errors
-    /// Returns [`CommitError::Extended`] if something was added.
-    pub fn check_unchanged(&self) -> Result<(), CommitError> {
-        match self.committed {
-            Some(content) if content != self.record.content() => Err(CommitError::Extended),
-            _ => Ok(()),
+    /// Returns [`CommitError::Extended`], [`CommitError::TooManyLists`] or [`CommitError::Unsupported`].
+    pub fn check(&self) -> Result<(), CommitError> {
+        if self.committed.is_some_and(|content| content != self.record.content()) {
+            return Err(CommitError::Extended);
         }
+        let lists = self.record.views.iter().map(|view| view.also_in.len()).max().unwrap_or(0);
+        if lists > MAX_FURTHER_LISTS {
+            return Err(CommitError::TooManyLists(lists));
+        }
+        for Write { key, body, .. } in &self.record.writes {
+            if let Some(why) = unsupported_record(key, body.as_ref().unwrap_or(&serde_json::Value::Null)) {
+                return Err(CommitError::Unsupported { key: key.clone(), why });
+            }
+        }
+        Ok(())
     }
 
     /// Sends the messages of the committed session at once, which only saves time: errors are ignored, because the
     /// control message has the same effect later.
     async fn dispatch(&self) {
         let (dispatcher, owner) = (&self.ports.dispatcher, Owner::Session(self.record.id));
-        if let Err(error) = dispatcher.dispatch_records(self.ports.outbox.as_ref(), &[owner], None).await {
+        let deadline = self.now().checked_add(dispatcher.policy.send_timeout + DISPATCH).ok();
+        if let Err(error) = dispatcher.dispatch_records(self.ports.outbox.as_ref(), &[owner], deadline).await
+        {
             let (function, correlation_id) = (dispatcher.reporter.function, self.control.partition);
             let (message_id, error) = (self.control.id, error.chain());
             tracing::warn!(function, %correlation_id, %message_id, error, "the session is left to its control message");
@@ -372,6 +384,14 @@ pub enum CommitError {
     /// A view is in more further lists than [`MAX_FURTHER_LISTS`], and nothing is stored.
     #[error("a view is in {0} further lists, more than {MAX_FURTHER_LISTS}")]
     TooManyLists(usize),
+    /// A store could not hold a record, and nothing is stored.
+    #[error("record {key} cannot be stored: {why}")]
+    Unsupported {
+        /// The key of the record.
+        key: Key,
+        /// The reason.
+        why: &'static str,
+    },
 }
 
 impl CommitError {

@@ -9,8 +9,9 @@ use async_trait::async_trait;
 use dedup::ledger::OPEN_END;
 use jiff::Timestamp;
 use messages::{AttemptId, Json, MessageId, PartitionKey, Payload, Queue, StoreError, Token};
-use outbox::{Entry, Settlement};
+use outbox::{Entry, Settlement, unsupported_json};
 use serde::de::DeserializeOwned;
+use serde::ser::Error as _;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -256,13 +257,30 @@ impl<S: Serialize + DeserializeOwned> Persist<S> {
     ///
     /// # Errors
     /// Returns an error if the state cannot be serialized as JSON, or not deserialized from it: JSON has no number that
-    /// is infinite or not a number, and stores `null` instead.
+    /// is infinite or not a number, and stores `null` instead. Returns an error, too, if some store could not hold the
+    /// state.
     pub fn close(self) -> Result<Persist, serde_json::Error> {
         let Self { partition, loaded, content, add, cancel } = self;
         let state = Json::of(&content.state)?;
         state.read::<S>()?;
+        if may_be_unsupported(state.text())
+            && let Some(why) = unsupported_json(&state.value())
+        {
+            return Err(serde_json::Error::custom(why));
+        }
         Ok(Persist { partition, loaded, content: content.with_state(state), add, cancel })
     }
+}
+
+/// Returns `false` for JSON that every store can hold, as far as its text shows: it has no zero character, and no number
+/// of more than 18 digits.
+fn may_be_unsupported(text: &str) -> bool {
+    let mut digits = 0;
+    let has_long_number = text.bytes().any(|byte| {
+        digits = if byte.is_ascii_digit() { digits + 1 } else { 0 };
+        digits > 18
+    });
+    has_long_number || text.contains(r"\u0000")
 }
 
 /// The result of loading one partition.

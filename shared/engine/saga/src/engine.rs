@@ -481,7 +481,7 @@ impl OpenSession<'_> {
     /// Grants the tokens before the messages that carry them are sent, because a message may be received immediately. A
     /// repeated commit does not grant them again: they may have been used in the meantime.
     async fn grant(&mut self) -> Result<(), CommitError> {
-        self.session.check_unchanged()?;
+        self.session.check()?;
         if self.is_granted || self.tokens.is_empty() {
             return Ok(());
         }
