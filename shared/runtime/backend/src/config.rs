@@ -162,7 +162,8 @@ pub struct Config {
     /// - `ORDERS_OUTBOX_BATCH`: the maximum number of records that a sweep claims at a time. Default: 250;
     /// - `ORDERS_OUTBOX_SEND_TIMEOUT_SECONDS`: the time limit of a call to a queue, after which its messages count as
     ///   not sent. Default: 15. At most half the duration of a claim;
-    /// - `ORDERS_OUTBOX_RETENTION_SECONDS`: the retention of the records of settled sessions. Default: 604,800.
+    /// - `ORDERS_OUTBOX_RETENTION_SECONDS`: the retention of the records of settled sessions, at least a day.
+    ///   Default: 604,800.
     pub outbox: Policy,
     /// `ORDERS_SESSION_MAX_COMMIT_SECONDS`: the time limit of a session's commit, after which the session is abandoned.
     /// Default: 15. At most 900.
@@ -310,6 +311,8 @@ mod tests {
         assert!(outbox("ORDERS_OUTBOX_BATCH", "0").is_err());
         let kept = outbox("ORDERS_OUTBOX_RETENTION_SECONDS", "86400").unwrap();
         assert_eq!(kept.retention, SignedDuration::from_hours(24));
+        let faults = outbox("ORDERS_OUTBOX_RETENTION_SECONDS", "86399").unwrap_err();
+        assert!(faults.to_string().contains("at least 86400"), "{faults}");
     }
 
     #[test]

@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
         let max_delay = self.seconds("OUTBOX_MAX_DELAY_SECONDS", default.max_delay.unsigned_abs());
         let stuck_after = self.seconds("OUTBOX_STUCK_SECONDS", default.stuck_after.unsigned_abs());
         let send_timeout = self.send_timeout(stuck_after, default.send_timeout);
-        let retention = self.seconds("OUTBOX_RETENTION_SECONDS", default.retention.unsigned_abs());
+        let retention = self.session_retention(default.retention.unsigned_abs());
         Policy {
             give_up_after: span(give_up_after),
             max_delay: span(max_delay),
@@ -163,6 +163,20 @@ impl<'a> Reader<'a> {
             send_timeout,
             retention: span(retention),
         }
+    }
+
+    /// Reads the retention of the record of a session. As long as its caller may repeat the commit, the record shows that
+    /// it was stored.
+    fn session_retention(&mut self, default: Duration) -> Duration {
+        const LEAST: Duration = Duration::from_secs(24 * 60 * 60);
+        let retention = self.seconds("OUTBOX_RETENTION_SECONDS", default);
+        if retention < LEAST {
+            let (prefix, least) = (self.prefix(), LEAST.as_secs());
+            self.faults.push(format!(
+                "{prefix}_OUTBOX_RETENTION_SECONDS must be a number of seconds, at least {least}"
+            ));
+        }
+        retention
     }
 
     /// Reads the time limit of a call to a queue. A claim must last for two calls: the worker performs entries as long
