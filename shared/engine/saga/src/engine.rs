@@ -357,8 +357,6 @@ pub struct OpenSession<'a> {
     /// The tokens of its messages.
     tokens: Vec<(PartitionKey, Token)>,
     is_granted: bool,
-    /// `true` if a commit was attempted whose session may be stored.
-    may_be_stored: bool,
 }
 
 impl OpenSession<'_> {
@@ -461,9 +459,8 @@ impl OpenSession<'_> {
     /// Returns the errors of [`Session::commit`].
     pub async fn commit(&mut self) -> Result<Vec<Message>, CommitError> {
         self.grant().await?;
-        let was_attempted = std::mem::replace(&mut self.may_be_stored, true);
         let committed = self.session.commit().await;
-        self.settle_tokens(committed, was_attempted).await
+        self.settle_tokens(committed).await
     }
 
     /// Works like [`OpenSession::commit`], with the work of the application in the same transaction; see
@@ -473,9 +470,8 @@ impl OpenSession<'_> {
     /// Returns the errors of [`Session::commit_with`].
     pub async fn commit_with(&mut self, sessions: &dyn CommitSession) -> Result<Vec<Message>, CommitError> {
         self.grant().await?;
-        let was_attempted = std::mem::replace(&mut self.may_be_stored, true);
         let committed = self.session.commit_with(sessions).await;
-        self.settle_tokens(committed, was_attempted).await
+        self.settle_tokens(committed).await
     }
 
     /// Grants the tokens before the messages that carry them are sent, because a message may be received immediately. A
@@ -494,13 +490,12 @@ impl OpenSession<'_> {
         Ok(())
     }
 
-    /// Revokes the tokens of a session that certainly stored nothing. Its messages are not sent, so the tokens would fill
-    /// the items of partitions that do not end. A repeated commit grants them again. The application's own work may
-    /// accept a repeated commit, so the tokens of a session that it refuses remain.
+    /// Revokes the tokens of a session that is refused for good. Its messages are not sent, so the tokens would fill the
+    /// items of partitions that do not end. Other commits may be repeated, and a late copy of the revocation would take
+    /// the tokens away from a repetition that was stored.
     async fn settle_tokens(
         &mut self,
         committed: Result<Vec<Message>, CommitError>,
-        was_attempted: bool,
     ) -> Result<Vec<Message>, CommitError> {
         if self.is_granted && committed.as_ref().is_err_and(CommitError::is_refused) {
             self.is_granted = false;
