@@ -15,9 +15,6 @@ use onceward::serde_json::{Value, json};
 
 use crate::{Job, JobEvent, Jobs};
 
-/// The maximum number of attempts at a request that conflicts with another one.
-const ATTEMPTS: usize = 5;
-
 /// Accepts and shows jobs.
 #[derive(Clone)]
 pub struct Api {
@@ -62,13 +59,8 @@ impl Api {
     /// Returns an error if the name is used for another input, or a store is unavailable. Then the request may be
     /// repeated.
     pub async fn request(&self, name: &str, input: &str) -> Result<(), Refusal> {
-        let mut attempts = 1..ATTEMPTS;
-        loop {
-            match self.try_request(name, input).await {
-                Err(Refusal::Commit(CommitError::Changed)) if attempts.next().is_some() => {}
-                done => return done,
-            }
-        }
+        let is_conflict = |error: &Refusal| matches!(error, Refusal::Commit(CommitError::Changed));
+        self.entry.repeat_conflicts(|| self.try_request(name, input), is_conflict).await
     }
 
     async fn try_request(&self, name: &str, input: &str) -> Result<(), Refusal> {

@@ -9,8 +9,6 @@ use serde_json::json;
 
 use crate::{ALL, Order, OrderEvent, Orders, Step};
 
-/// The maximum number of retries of an order that conflicts with another one.
-const TRIES: usize = 20;
 /// The maximum number of orders on a page.
 const PAGE: usize = 100;
 
@@ -66,14 +64,9 @@ impl Shop {
     /// Returns an error if the stock is empty, the number is in use, or a store is unavailable. In the last case, the
     /// order may be placed again.
     pub async fn place(&self, number: &str, cents: u64) -> Result<(), OrderError> {
-        let mut tries = 1..TRIES;
-        loop {
-            match self.try_to_place(number, cents).await {
-                // Another request changed the stock after this one had read it.
-                Err(OrderError::Commit(CommitError::Changed)) if tries.next().is_some() => {}
-                done => return done,
-            }
-        }
+        // Another request may change the stock after this one has read it.
+        let is_conflict = |error: &OrderError| matches!(error, OrderError::Commit(CommitError::Changed));
+        self.entry.repeat_conflicts(|| self.try_to_place(number, cents), is_conflict).await
     }
 
     async fn try_to_place(&self, number: &str, cents: u64) -> Result<(), OrderError> {

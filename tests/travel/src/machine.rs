@@ -528,13 +528,8 @@ impl Desk {
 #[async_trait]
 impl Agency for Desk {
     async fn request(&self, number: &str, request: &TripRequest) -> Result<(), ClientError> {
-        let mut attempts = 1..20;
-        loop {
-            match self.try_request(number, request).await {
-                Err(ClientError::Commit(CommitError::Changed)) if attempts.next().is_some() => {}
-                done => return done,
-            }
-        }
+        let is_conflict = |error: &ClientError| matches!(error, ClientError::Commit(CommitError::Changed));
+        self.entry.repeat_conflicts(|| self.try_request(number, request), is_conflict).await
     }
 
     async fn approve(&self, number: &str, by: &str) -> Result<(), ClientError> {

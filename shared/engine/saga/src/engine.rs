@@ -9,8 +9,8 @@ use dedup::guard::{self, Handler};
 use dedup::{CheckTokens, GrantTokens, ProcessedMessages, filter};
 use jiff::Timestamp;
 use messages::{
-    Body, Consumer, DecisionSink, Host, InspectQueues, Message, MessageId, PartitionKey, Payload, Queue,
-    ReceiveMessages, Reporter, SendError, SendMessages, SessionId, StoreError, Token, send_one,
+    Backoff, Body, Consumer, DecisionSink, Host, InspectQueues, Message, MessageId, PartitionKey, Payload,
+    Queue, ReceiveMessages, Reporter, SendError, SendMessages, SessionId, StoreError, Token, send_one,
 };
 use outbox::session::{self, CommitError, Options};
 use outbox::{CommitSession, DispatchOutbox, Dispatcher, Key, Policy, Record, Session, StageError, View};
@@ -28,6 +28,11 @@ use crate::sweeps::SweepHeartbeat;
 use crate::system::{MissingSetting, System};
 use crate::views::Views;
 
+/// The maximum number of attempts of [`EntryPoint::repeat_conflicts`].
+const ATTEMPTS: u32 = 20;
+/// The delays between these attempts. Without them, many requests that change one record use up their attempts.
+const CONFLICT: Backoff = Backoff { first: Duration::from_millis(2), max: Duration::from_millis(200) };
+
 /// The engine of one installation.
 #[derive(Clone)]
 pub struct Engine {
@@ -35,19 +40,19 @@ pub struct Engine {
     pub system: &'static str,
     /// The queue of the function that the engine belongs to; `None` if it belongs to no function.
     pub queue: Option<Queue>,
+    /// The time after the deadline of a call at which its handler is stopped; `None` for no limit.
+    pub overtime: Option<Duration>,
     /// The database.
     pub stores: Result<Stores, MissingSetting>,
     /// The ledger, for functions that change it.
     pub partitions: Result<Partitions, MissingSetting>,
+    /// The ledger, for functions that check which tokens a partition still admits.
+    pub check_tokens: Result<Arc<dyn CheckTokens>, MissingSetting>,
     /// The store of processed messages.
-    /// The time after the deadline of a call at which its handler is stopped; `None` for no limit.
-    pub overtime: Option<Duration>,
     pub processed: Result<Arc<dyn ProcessedMessages>, MissingSetting>,
     /// Sends messages.
     pub send: Arc<dyn SendMessages>,
     /// Receives and acknowledges messages.
-    /// The ledger, for functions that check which tokens a partition still admits.
-    pub check_tokens: Result<Arc<dyn CheckTokens>, MissingSetting>,
     pub receive: Arc<dyn ReceiveMessages>,
     /// Counts messages.
     pub inspect: Arc<dyn InspectQueues>,
@@ -194,12 +199,12 @@ impl Engine {
         Ok(Operator {
             stores: self.stores()?.clone(),
             partitions: self.partitions()?.clone(),
+            check_tokens: self.check_tokens.clone(),
             host: Arc::clone(&self.host),
             lease: self.runner.lease,
         })
     }
 
-            check_tokens: self.check_tokens.clone(),
     /// Returns the collection and retry of failures.
     ///
     /// # Errors
@@ -239,7 +244,7 @@ impl Engine {
     /// sagas.
     ///
     /// # Errors
-    /// Returns an error if a service that it uses is not configured.
+    /// Returns an error if no database is configured.
     pub fn entry_point(&self, function: &'static str) -> Result<EntryPoint, MissingSetting> {
         let stores = self.stores()?;
         Ok(EntryPoint {
@@ -335,6 +340,7 @@ impl EntryPoint {
                 done => return done,
             }
         }
+        attempt().await
     }
 
     /// Returns a token with its own name, for a caller that grants it together with others in one call and sends its

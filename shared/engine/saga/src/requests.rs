@@ -4,11 +4,9 @@
 //! such as the `Idempotency-Key` header of an HTTP request. The response is committed in the session of the request,
 //! together with its records and messages. A repeated request gets the stored response and has no further effect.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
-use messages::{Backoff, StoreError};
+use messages::StoreError;
 use outbox::session::CommitError;
 use outbox::{Key, StageError};
 use serde::{Deserialize, Serialize};
@@ -20,10 +18,6 @@ use crate::engine::{EntryPoint, OpenSession};
 const RESPONSES: &str = "response";
 /// The maximum length of a key in bytes.
 const MAX_KEY: usize = 255;
-/// The maximum number of attempts at a request that conflicts with another one.
-const ATTEMPTS: u32 = 20;
-/// The delays between these attempts. Without them, many requests of one record use up their attempts.
-const CONFLICT: Backoff = Backoff { first: Duration::from_millis(2), max: Duration::from_millis(200) };
 
 /// A request that takes effect once. Its name and serialized form are stored with the response, to detect that a client
 /// uses a key for two different requests. The serialized form therefore has to contain everything that distinguishes
@@ -127,17 +121,9 @@ impl EntryPoint {
         }
         // The length separates client and key, so that different pairs never have the same record.
         let record = Key::new(RESPONSES, format!("{}:{client}{key}", client.len()));
-        let mut attempts = 1..ATTEMPTS;
-        loop {
-            match self.try_respond(&record, partition, request).await {
-                Err(RequestError::Commit(CommitError::Changed)) => {
-                    let Some(attempt) = attempts.next() else { return Err(CommitError::Changed.into()) };
-                    let host = &self.sessions.dispatcher.reporter.host;
-                    host.sleep(CONFLICT.after(attempt, host.unit_random())).await;
-                }
-                done => return done,
-            }
-        }
+        let is_conflict =
+            |error: &RequestError<R::Error>| matches!(error, RequestError::Commit(CommitError::Changed));
+        self.repeat_conflicts(|| self.try_respond(&record, partition, request), is_conflict).await
     }
 
     async fn try_respond<R: IdempotentRequest>(

@@ -12,8 +12,6 @@ use crate::StepSaga;
 use crate::event::StepEvent;
 use crate::machine::{StepMachine, is_recorded, recorded};
 
-/// The maximum number of attempts at a start that conflicts with another session.
-const ATTEMPTS: usize = 20;
 /// The maximum number of runs of a page.
 const PAGE: usize = 100;
 
@@ -77,13 +75,8 @@ impl<I: StepSaga> Client<I> {
         if key.is_empty() {
             return Err(ClientError::EmptyKey);
         }
-        let mut attempts = 1..ATTEMPTS;
-        loop {
-            match self.try_start(key, input).await {
-                Err(ClientError::Commit(CommitError::Changed)) if attempts.next().is_some() => {}
-                done => return done,
-            }
-        }
+        let is_conflict = |error: &ClientError| matches!(error, ClientError::Commit(CommitError::Changed));
+        self.entry.repeat_conflicts(|| self.try_start(key, input), is_conflict).await
     }
 
     async fn try_start(&self, key: &str, input: &I) -> Result<(), ClientError> {

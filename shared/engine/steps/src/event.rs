@@ -85,10 +85,10 @@ impl<I: StepSaga> Payload for StepEvent<I> {
             return Err(format!("version {from} of {name} is not supported"));
         }
         data["input"] = I::upcast(from, data["input"].take())?;
-        Ok(data)
         if data["list_version"].is_null() {
             data["list_version"] = from.into();
         }
+        Ok(data)
     }
 }
 

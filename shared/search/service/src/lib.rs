@@ -55,6 +55,7 @@ use saga::engine::OpenSession;
 use saga::{EntryPoint, Failures, KeepHistory, MissingSetting, System};
 
 use crate::health::Health;
+use crate::tries::PAUSE;
 
 pub use self::activity::{Action, Activity, ActivityPage};
 pub use self::after_restore::{AfterRestore, OpenReads, RestoreOutcome};
@@ -145,7 +146,10 @@ impl SearchService {
     /// took too long. Another session may be committed then.
     async fn committed(&self, session: OpenSession<'_>, why: &str) -> Result<bool, Error> {
         match self.commit(session, why).await {
-            Err(Error::Commit(error)) if error.is_refused() => Ok(false),
+            Err(Error::Commit(error)) if error.is_refused() => {
+                self.host().sleep(PAUSE.after(1, self.host().unit_random())).await;
+                Ok(false)
+            }
             done => done.map(|()| true),
         }
     }
