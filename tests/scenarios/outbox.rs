@@ -499,6 +499,8 @@ struct FaultyOutbox {
     outbox: Arc<dyn SweepOutbox>,
     /// Records whose entries were performed, but which the index still contains.
     performed: Vec<Owner>,
+    /// Records that the store refuses to change, because they are too large.
+    refused: Vec<Owner>,
     /// `false` if no settlement can be stored.
     settles: bool,
 }
@@ -506,7 +508,7 @@ struct FaultyOutbox {
 #[async_trait]
 impl SweepOutbox for FaultyOutbox {
     async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Result<Owner, Unreadable>>, StoreError> {
-        let mut found: Vec<_> = self.performed.iter().copied().map(Ok).collect();
+        let mut found: Vec<_> = self.performed.iter().chain(&self.refused).copied().map(Ok).collect();
         found.extend(self.outbox.due(now, limit).await?);
         found.truncate(limit);
         Ok(found)
@@ -518,7 +520,12 @@ impl SweepOutbox for FaultyOutbox {
         now: Timestamp,
         until: Timestamp,
     ) -> Result<Vec<ClaimedEntries>, StoreError> {
-        self.outbox.claim_due(owners, now, until).await
+        let claimed = self.outbox.claim_due(owners, now, until).await?.into_iter();
+        let or_refused = |(owner, claimed)| match self.refused.contains(owner) {
+            true => Err(StoreError::unusable("claiming", "too large")),
+            false => claimed,
+        };
+        Ok(owners.iter().zip(claimed).map(or_refused).collect())
     }
 
     async fn settle(&self, settlements: &[(Owner, Vec<Settlement>)]) -> Result<(), StoreError> {
@@ -539,8 +546,12 @@ async fn sweep_looks_past_records_of_lagging_index() {
     let world = World::new();
     let ids = left_messages(&world, 3).await;
     let function = &world.functions.dispatch_outbox;
-    let performed = (0..5).map(|n| Owner::Session(SessionId::from_uuid(uuid::Uuid::from_u128(n)))).collect();
-    let outbox = FaultyOutbox { outbox: Arc::clone(&function.session_outbox), performed, settles: true };
+    let mut performed: Vec<_> =
+        (0..6).map(|n| Owner::Session(SessionId::from_uuid(uuid::Uuid::from_u128(n)))).collect();
+    // A record that can never be claimed must not hide that the sweep came to its end.
+    let refused = performed.split_off(5);
+    let outbox = Arc::clone(&function.session_outbox);
+    let outbox = FaultyOutbox { outbox, performed, refused, settles: true };
     let dispatcher = Dispatcher {
         policy: Policy { batch: 2, ..function.dispatcher.policy },
         ..function.dispatcher.clone()
@@ -557,7 +568,7 @@ async fn sweep_sends_no_more_than_it_can_settle() {
     left_messages(&world, 30).await;
     let function = dispatch_with(&world, world.functions.dispatch_outbox.dispatcher.send.clone());
     let outbox = Arc::clone(&function.session_outbox);
-    let outbox = FaultyOutbox { outbox, performed: Vec::new(), settles: false };
+    let outbox = FaultyOutbox { outbox, performed: Vec::new(), refused: Vec::new(), settles: false };
     let unsettled = DispatchOutbox { session_outbox: Arc::new(outbox), ..function };
     assert!(unsettled.sweep(None).await.is_err());
     assert_eq!(arrived(&world).await.len(), 10);

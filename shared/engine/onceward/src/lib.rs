@@ -26,6 +26,8 @@
 //! - features `env-dynamodb` and `env-mongodb` (module `env`): the settings of the environment, which select and open the
 //!   adapters, with or without those of MongoDB;
 //! - feature `lambda` (modules `lambda` and `telemetry`): the functions on AWS Lambda, with logs, metrics and traces;
+//! - feature `operate` (module `operate`): effects, failures, health and instances of any system for its operators, with
+//!   HTTP routes;
 //! - feature `tools` (module `tools`): a SAM template of the functions, provisioning on local servers, and more for
 //!   developers;
 //! - feature `simulation` (module `simulation`): seeded schedules of faults, for tests;
@@ -85,6 +87,8 @@ pub use local;
 pub use model;
 #[cfg(feature = "mongo")]
 pub use mongo;
+#[cfg(feature = "operate")]
+pub use operate;
 #[cfg(feature = "simulation")]
 pub use simulation;
 #[cfg(feature = "steps")]

@@ -426,7 +426,7 @@ mod tests {
     fn unsuitable_dead_letters_are_a_fault() {
         static QUEUES: [QueueSpec; 3] = [
             QueueSpec::with_consumer(SAGA, DEAD, 5, 30, 10, 1),
-            QueueSpec::standard(WORK, DEAD),
+            QueueSpec::with_consumer(WORK, DEAD, 24, 30, 10, 1),
             QueueSpec::without_consumer(DEAD),
         ];
         static SYSTEM: System<()> = System { name: "orders", queues: &QUEUES, functions: &[] };
@@ -434,9 +434,23 @@ mod tests {
         for fault in [
             "saga-dead is the dead-letter queue of several queues",
             "queue saga has a receive limit of 5, and the delays of retries are for 20 or more",
+            "queue work has a receive limit of 24; after more than 23 deliveries with the longest delay, the queue \
+             would delete the message before it is dead-lettered",
         ] {
             assert!(faults.contains(&fault.to_owned()), "{faults:?}");
         }
+    }
+
+    #[test]
+    fn database_without_control_queue_is_a_fault() {
+        static ORDERS: Function<()> =
+            Function { services: &[Service::DATABASE], ..function(Source::Requests, &[]) };
+        static SYSTEM: System<()> = System { name: "orders", queues: &[], functions: &[&ORDERS] };
+        let faults = SYSTEM.check().unwrap_err().faults;
+        assert!(
+            faults.iter().any(|fault| fault.starts_with("no function is behind queue control")),
+            "{faults:?}"
+        );
     }
 
     /// Records the queues of sent messages.

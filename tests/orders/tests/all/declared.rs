@@ -6,7 +6,8 @@ use local::{FaultInjection, OpenRunnerError, Runner};
 use messages::Queue;
 use orders::shop::partition;
 use orders::{
-    Command, DISPATCH_OUTBOX, News, Orders, QUEUES, SYSTEM, WAREHOUSE, WAREHOUSE_FAULTS, WAREHOUSE_FUNCTION,
+    Command, DISPATCH_OUTBOX, News, ORDERS_SAGA, Orders, QUEUES, SYSTEM, WAREHOUSE, WAREHOUSE_FAULTS,
+    WAREHOUSE_FUNCTION,
 };
 use saga::{Engine, Function, SAGA, Service, Source, System};
 use tempfile::TempDir;
@@ -64,6 +65,19 @@ async fn undeclared_queue_is_refused() -> TestResult {
     let news = News::OrderEnded { number: number.clone(), shipped: true };
     let refused = engine.send_now("test", partition(&number), &news).await.unwrap_err();
     assert!(refused.is_retryable() && refused.to_string().contains("queue news"), "{refused}");
+    Ok(())
+}
+
+/// The ledger and its tokens are two permissions of a role.
+#[tokio::test]
+async fn tokens_and_ledger_are_declared_apart() -> TestResult {
+    let (_dir, runner) = open(&SYSTEM).await?;
+    let services = |function| {
+        let engine = runner.ports().declared_by(function, SYSTEM.queues);
+        (engine.partitions.is_ok(), engine.check_tokens.is_ok())
+    };
+    assert_eq!(services(&ORDERS_SAGA), (true, false));
+    assert_eq!(services(&WAREHOUSE_FUNCTION), (false, true));
     Ok(())
 }
 
