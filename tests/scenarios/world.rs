@@ -20,7 +20,7 @@ use messages::{
     ReceiveMessages, ReceivedMessage, SendError, SendMessages,
 };
 use outbox::DispatchOutbox;
-use saga::{Document, Failures, ReadDocuments};
+use saga::{Document, Engine, Failures, ReadDocuments};
 use service::{AnnouncedSearch, NewFile, NewSearch, SearchService};
 use tempfile::TempDir;
 use testing::ManualHost;
@@ -60,6 +60,8 @@ impl Functions {
         let behind = functions::SYSTEM.functions.iter().filter_map(|function| {
             let queue = function.source.queue()?.clone();
             let engine = ports.engine.clone().declared_by(function, functions::SYSTEM.queues);
+            // Every wait passes at once with the clock of these tests.
+            let engine = Engine { overtime: None, ..engine };
             Some((queue, function.build?(&Ports { engine, ..ports.clone() }).unwrap()))
         });
         Self {
@@ -99,9 +101,7 @@ impl World {
         let host = Arc::new(host);
         let config = Config { data_dir: dir.path().to_owned(), ..config };
         let store = Arc::new(Store::open(dir.path(), host.clone(), Settings::new(&FEW_PARSES)).unwrap());
-        let mut backend = backend::embedded(&store, host.clone(), store.clone(), config);
-        // Every wait passes at once with this clock.
-        backend.ports.engine.overtime = None;
+        let backend = backend::embedded(&store, host.clone(), store.clone(), config);
         let functions = Functions::over(&backend.ports);
         Self { _dir: dir, host, backend, store, functions }
     }

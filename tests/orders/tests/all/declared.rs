@@ -6,9 +6,10 @@ use local::{FaultInjection, OpenRunnerError, Runner};
 use messages::Queue;
 use orders::shop::partition;
 use orders::{
-    Command, DISPATCH_OUTBOX, News, ORDERS_SAGA, Orders, QUEUES, SYSTEM, WAREHOUSE, WAREHOUSE_FAULTS,
-    WAREHOUSE_FUNCTION,
+    Command, DISPATCH_OUTBOX, News, ORDERS_SAGA, OrderEvent, Orders, QUEUES, SYSTEM, WAREHOUSE,
+    WAREHOUSE_FAULTS, WAREHOUSE_FUNCTION,
 };
+use outbox::session::CommitError;
 use saga::{Engine, Function, SAGA, Service, Source, System};
 use tempfile::TempDir;
 use testing::ManualHost;
@@ -101,8 +102,11 @@ static WITH_SHOP: System<Engine> = System {
 async fn requests_use_only_what_their_functions_declare() -> TestResult {
     let (_dir, runner) = open(&WITH_SHOP).await?;
     let engine = runner.request_ports();
-    let missing = engine.entry_point("shop").err().unwrap();
-    assert!(missing.to_string().starts_with("service ledger of"), "{missing}");
+    let entry = engine.entry_point("shop")?;
+    let mut session = entry.session(partition("4711"));
+    session.send(&OrderEvent::Paid { cents: 1 })?;
+    let Err(CommitError::Tokens(missing)) = session.commit().await else { panic!("the ledger is used") };
+    assert!(missing.chain().contains("service ledger of"), "{missing}");
     let number = "4711".to_owned();
     let ship = Command::Ship { number: number.clone() };
     let refused = engine.send_now("shop", partition(&number), &ship).await.unwrap_err();
