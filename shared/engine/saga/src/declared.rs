@@ -443,8 +443,14 @@ mod tests {
 
     #[test]
     fn database_without_control_queue_is_a_fault() {
-        static ORDERS: Function<()> =
-            Function { services: &[Service::DATABASE], ..function(Source::Requests, &[]) };
+        static ORDERS: Function<()> = Function {
+            name: "orders",
+            services: &[Service::DATABASE],
+            source: Source::Requests,
+            sends: &[],
+            drains: &[],
+            build: None,
+        };
         static SYSTEM: System<()> = System { name: "orders", queues: &[], functions: &[&ORDERS] };
         let faults = SYSTEM.check().unwrap_err().faults;
         assert!(
