@@ -60,8 +60,7 @@ impl Functions {
         let behind = functions::SYSTEM.functions.iter().filter_map(|function| {
             let queue = function.source.queue()?.clone();
             let engine = ports.engine.clone().declared_by(function, functions::SYSTEM.queues);
-            // Every wait passes at once with the clock of these tests.
-            let engine = Engine { overtime: None, ..engine };
+            let engine = without_time_limit(engine);
             Some((queue, function.build?(&Ports { engine, ..ports.clone() }).unwrap()))
         });
         Self {
@@ -76,6 +75,11 @@ impl Functions {
     pub(crate) fn behind(&self, queue: &Queue) -> &dyn Consumer {
         self.behind.get(queue).unwrap_or_else(|| panic!("no function is behind {queue}")).as_ref()
     }
+}
+
+/// Returns the engine without a time limit of handlers. Every wait passes at once with the clocks of these tests.
+pub(crate) fn without_time_limit(engine: Engine) -> Engine {
+    Engine { overtime: None, ..engine }
 }
 
 pub(crate) struct World {
@@ -101,7 +105,8 @@ impl World {
         let host = Arc::new(host);
         let config = Config { data_dir: dir.path().to_owned(), ..config };
         let store = Arc::new(Store::open(dir.path(), host.clone(), Settings::new(&FEW_PARSES)).unwrap());
-        let backend = backend::embedded(&store, host.clone(), store.clone(), config);
+        let mut backend = backend::embedded(&store, host.clone(), store.clone(), config);
+        backend.ports.engine = without_time_limit(backend.ports.engine);
         let functions = Functions::over(&backend.ports);
         Self { _dir: dir, host, backend, store, functions }
     }
