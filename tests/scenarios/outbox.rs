@@ -548,7 +548,7 @@ async fn sweep_looks_past_records_of_lagging_index() {
     let function = &world.functions.dispatch_outbox;
     let mut performed: Vec<_> =
         (0..6).map(|n| Owner::Session(SessionId::from_uuid(uuid::Uuid::from_u128(n)))).collect();
-    // A record that can never be claimed must not hide that the sweep came to its end.
+    // A record that can never be claimed must not hide that the sweep has completed.
     let refused = performed.split_off(5);
     let outbox = Arc::clone(&function.session_outbox);
     let outbox = FaultyOutbox { outbox, performed, refused, settles: true };

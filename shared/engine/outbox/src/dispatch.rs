@@ -271,7 +271,7 @@ impl Dispatcher {
                 if let Some(error) = taken.error {
                     let (function, why) = (self.reporter.function, error.chain());
                     tracing::warn!(function, error = why, "a sweep continues without some records");
-                    // A record that its store refuses for good must not hide whether sweeps come to their end.
+                    // A record that its store refuses for good must not hide whether sweeps complete.
                     if error.is_retryable() {
                         sweep.failure.get_or_insert(error);
                     }
