@@ -88,7 +88,8 @@ pub(crate) fn to_bson<T: Serialize>(value: &T) -> Result<Bson, bson::error::Erro
 
 /// The inverse of [`to_bson`].
 pub(crate) fn from_bson<T: DeserializeOwned>(value: Bson) -> Result<T, String> {
-    bson::deserialize_from_bson(unescaped(value)).map_err(|error| error.to_string())
+    let value = if is_escaped(&value) { unescaped(value) } else { value };
+    bson::deserialize_from_bson(value).map_err(|error| error.to_string())
 }
 
 /// The character in front of a name that begins with `$` or with itself.
@@ -120,6 +121,17 @@ fn escaped(value: Value) -> Result<Bson, bson::error::Error> {
             (None, _) => return Err(bson::error::Error::custom(format!("{number} has more than 64 bits"))),
         },
     })
+}
+
+/// Returns `true` if the name of a field is escaped.
+fn is_escaped(value: &Bson) -> bool {
+    match value {
+        Bson::Array(items) => items.iter().any(is_escaped),
+        Bson::Document(fields) => {
+            fields.iter().any(|(name, value)| name.starts_with(ESCAPE) || is_escaped(value))
+        }
+        _ => false,
+    }
 }
 
 /// Restores the names of fields.
