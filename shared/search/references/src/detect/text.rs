@@ -27,7 +27,7 @@ pub(super) fn detect_numbered(start: &str) -> Option<Format> {
         return Some(nbib::ovid_format(next.as_bytes()));
     }
     // Numbers also precede the records of other formats.
-    if numbered::is_pubmed(first) && start.contains("PMID:") && head != 1 {
+    if numbered::is_pubmed(first) && !nbib::is_first_line(first) && start.contains("PMID:") && head != 1 {
         return Some(Format::PubMedText);
     }
     // Cochrane also exports RIS below the same line.

@@ -33,8 +33,14 @@ pub(super) fn detect(text: &str) -> Result<Format, Error> {
     if PAGES.iter().any(|name| root.eq_ignore_ascii_case(name)) {
         return Err(Error::UnsupportedFormat { name: WEB_PAGE });
     }
-    let pubmed =
-        matches!(root, "PubmedArticleSet" | "PubmedBookArticleSet" | "PubmedArticle" | "PubmedBookArticle");
+    let pubmed = matches!(
+        root,
+        "PubmedArticleSet"
+            | "PubmedBookArticleSet"
+            | "PubmedArticle"
+            | "PubmedBookArticle"
+            | "MedlineCitationSet"
+    );
     let jats = matches!(root, "article" | "pmc-articleset" | "articles");
     // PubMed and publishers declare an external document type, which has no effect because it is never fetched.
     if doctype && !((pubmed || jats) && external) {

@@ -39,6 +39,7 @@ pub(super) const RULES: &[Rule] = &[
             "ReferenceList",
             "History",
             "InvestigatorList",
+            "DateCreated",
             "DateCompleted",
             "DateRevised",
         ],

@@ -43,6 +43,10 @@ pub(super) const PUBMED: Layout = Layout {
     nests: false,
 };
 
+/// The older document of MEDLINE, in which no article surrounds the citation.
+pub(super) const MEDLINE: Layout =
+    Layout { parents: &[b"MedlineCitationSet"], records: &[b"MedlineCitation"], alone: false, ..PUBMED };
+
 pub(super) const EUROPE_PMC: Layout = Layout {
     format: Format::EuropePmcXml,
     parents: &[b"resultList"],

@@ -17,7 +17,7 @@ use crate::Format;
 const TAG_PREFIX: usize = MARK_LENGTH + 16;
 
 fn kind(line: &[u8]) -> LineRole {
-    let line = unmarked(line);
+    let line = unnumbered(unmarked(line));
     match tagged(line).map(|(length, _)| &line[..length]) {
         Some(b"PMID") => LineRole::Type,
         Some(b"OWN") => LineRole::Number,
@@ -61,7 +61,29 @@ pub(crate) fn ovid_format(next: &[u8]) -> Format {
 
 /// The tag of a line, and the offset of its value.
 pub(crate) fn tag(line: &str) -> Option<(&str, usize)> {
-    tagged(line.as_bytes()).map(|(length, value)| (&line[..length], value))
+    let text = &line[line.len() - unnumbered(line.as_bytes()).len()..];
+    let before = line.len() - text.len();
+    tagged(text.as_bytes()).map(|(length, value)| (&text[..length], before + value))
+}
+
+/// A line without the number of its record, which pages of the former PubMed have: `12: PMID- 123`, `12. PMID- 123`.
+pub(super) fn unnumbered(line: &[u8]) -> &[u8] {
+    /// The maximum number of digits, so that the determining bytes of a line contain its tag.
+    const MAX_DIGITS: usize = 6;
+    if !line.first().is_some_and(u8::is_ascii_digit) {
+        return line;
+    }
+    let digits = line.iter().take(MAX_DIGITS).take_while(|byte| byte.is_ascii_digit()).count();
+    let rest = line[digits..].strip_prefix(b": ").or_else(|| line[digits..].strip_prefix(b". "));
+    rest.map(|rest| rest.strip_prefix(b" ").unwrap_or(rest))
+        .filter(|rest| is_identifier(rest))
+        .unwrap_or(line)
+}
+
+/// Returns `true` for `PMID-`, before a blank or a number.
+fn is_identifier(line: &[u8]) -> bool {
+    let value = line.strip_prefix(b"PMID-").or_else(|| line.strip_prefix(b"PMID -"));
+    value.and_then(<[u8]>::first).is_some_and(|next| *next == b' ' || next.is_ascii_digit())
 }
 
 fn begins_next(open: &OpenRecord, kind: LineRole) -> bool {
@@ -75,7 +97,11 @@ fn begins_next(open: &OpenRecord, kind: LineRole) -> bool {
 
 /// Returns `true` if a line begins a record. The blank after the dash may be missing before a number.
 pub(crate) fn is_first_line(line: &[u8]) -> bool {
-    let starts: [&[u8]; 7] = [b"PMID-", b"PMID -", b"PMC -", b"PMCR-", b"OWN -", b"UI  -", b"VN  -"];
+    let line = unnumbered(line);
+    if is_identifier(line) {
+        return true;
+    }
+    let starts: [&[u8]; 5] = [b"PMC -", b"PMCR-", b"OWN -", b"UI  -", b"VN  -"];
     let value = starts.iter().find_map(|start| line.strip_prefix(*start));
     value.and_then(|value| value.first()).is_some_and(|next| *next == b' ' || next.is_ascii_digit())
 }

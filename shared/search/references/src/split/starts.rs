@@ -296,6 +296,7 @@ fn is_nbib(line: &[u8]) -> bool {
         let text = text.trim_ascii();
         (1..=9).contains(&text.len()) && text.iter().all(u8::is_ascii_digit)
     };
+    let line = nbib::unnumbered(line);
     nbib::is_first_line(line)
         && match line.get(..5) {
             Some(b"PMID-") => number(&line[5..]),
@@ -341,11 +342,12 @@ fn is_json(line: &[u8], after: &[u8]) -> bool {
 }
 
 /// The names of the outermost elements of documents.
-const ROOTS: [&[u8]; 16] = [
+const ROOTS: [&[u8]; 17] = [
     b"xml",
     b"records",
     b"PubmedArticleSet",
     b"PubmedBookArticleSet",
+    b"MedlineCitationSet",
     b"responseWrapper",
     b"pmc-articleset",
     b"articles",

@@ -13,12 +13,12 @@ use super::{
     PartKind, Splitter, Step,
     cut_off::CUT_OFF,
     doctype::{Doctype, doctype},
-    layout::{EBSCO, ENDNOTE, EUROPE_PMC, ICTRP, ISRCTN, JATS, Layout, MODS, PUBMED, ZOTERO},
+    layout::{EBSCO, ENDNOTE, EUROPE_PMC, ICTRP, ISRCTN, JATS, Layout, MEDLINE, MODS, PUBMED, ZOTERO},
     lines::trimmed_end,
     markup::{CDATA_END, Markup, markup},
     starts::{self, LOOKAHEAD},
 };
-use crate::detect::UNKNOWN_DOCTYPE;
+use crate::{Format, detect::UNKNOWN_DOCTYPE};
 
 /// The maximum number of elements around the records. EndNote has two, `xml` and `records`; PubMed has one.
 const MAX_DEPTH: usize = 16;
@@ -209,6 +209,7 @@ impl Xml {
             }
             if !empty {
                 self.around.push(name.to_vec());
+                self.adapt_layout();
             }
             return self.pass(length);
         }
@@ -234,6 +235,15 @@ impl Xml {
             None => self.layout.alone,
         };
         self.layout.records.iter().copied().find(|record| inside && *record == name)
+    }
+
+    /// Selects the layout of the outermost element. Documents of PubMed have two.
+    fn adapt_layout(&mut self) {
+        if self.layout.format == Format::PubMedXml
+            && let Some(root) = self.around.first()
+        {
+            self.layout = if MEDLINE.parents.contains(&root.as_slice()) { &MEDLINE } else { &PUBMED };
+        }
     }
 
     /// Skips the declaration of an external document type before the document's root, and refuses every other
@@ -339,6 +349,7 @@ impl Splitter for Xml {
         // No element has an empty name.
         self.closed = carried.pop_if(|last| last.is_empty()).is_some();
         self.around = carried;
+        self.adapt_layout();
     }
 
     fn may_end(&mut self, _: &[u8]) -> bool {

@@ -8,6 +8,7 @@ mod bundled;
 mod compact;
 mod databases;
 mod differential;
+mod exports;
 mod extract;
 mod files;
 mod formats;
