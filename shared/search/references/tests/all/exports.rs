@@ -55,3 +55,50 @@ fn citations_of_former_medline_documents_are_records() {
     assert_eq!(references(&format!("{usual}\n{text}")).len(), 3);
     assert_eq!(references(&format!("TY  - JOUR\nTI  - a\nER  - \n{text}")).len(), 3);
 }
+
+#[test]
+fn marks_inside_of_quoted_values_are_text() {
+    let text = "@article{a,\n author = \"Roe, Ann and Doe, Bob\",\n title = \"He said \"no\", then \"yes\": tests\",\n \
+        abstract = \"A 12\" ruler, \"here\"\",\n year = \"2001\"\n}\n\
+        @article{b, title = \"Say \"no\" to it\", year = \"2001\"}\n";
+    let found = references(text);
+    assert_eq!((found[0].title.as_str(), found[0].year), ("He said \"no\", then \"yes\": tests", Some(2001)));
+    assert_eq!(found[0].r#abstract.as_deref(), Some("A 12\" ruler, \"here\""));
+    assert_eq!(found[0].extra["repaired"], ["its braces or quotes do not match"]);
+    assert_eq!((found[1].title.as_str(), found[1].year), ("Say \"no\" to it", Some(2001)));
+    // Text behind a value remains text.
+    let text = "@article{a,\n title = \"Tests\" note,\n author = \"Roe, Ann\",\n year = \"2001\"\n}\n";
+    let found = references(text);
+    assert_eq!((found[0].title.as_str(), found[0].authors.len(), found[0].year), ("Tests", 1, Some(2001)));
+}
+
+#[test]
+fn other_quotation_marks_enclose_values() {
+    for (open, close) in [("“", "”"), ("”", "”"), ("'", "'"), ("‘", "’"), ("``", "''"), ("«", "»"), ("", "")]
+    {
+        let text = format!(
+            "@article{{a,\n  author = {open}Roe, Ann and O'Doe, Bob{close},\n  title = {open}Tests, trials and more{close},\n  \
+             journal = {open}J Tests{close}, year = {open}2001{close}, early access date = {{MAY 2001}},\n  \
+             month = may\n}}\n"
+        );
+        let found = references(&text);
+        assert_eq!(found[0].title, "Tests, trials and more", "{open}");
+        assert_eq!(found[0].authors, ["Roe, Ann", "O'Doe, Bob"], "{open}");
+        assert_eq!((found[0].journal.as_deref(), found[0].year), (Some("J Tests"), Some(2001)), "{open}");
+    }
+}
+
+#[test]
+fn organisations_without_braces_keep_their_order() {
+    let names =
+        ["World Federation of Nurses", "Society for Tests", "Ministerio de Salud", "Centre for Tests"];
+    let text = format!(
+        "@misc{{a, title = {{Tests}}, author = {{{} and Ludwig van Beethoven}}}}\n",
+        names.join(" and ")
+    );
+    let found = references(&text).remove(0).authors;
+    assert_eq!(
+        (&found[..4], found[4].as_str()),
+        (names.map(String::from).as_slice(), "van Beethoven, Ludwig")
+    );
+}

@@ -59,7 +59,7 @@ fn assert_file_proportional(file: impl Fn(usize) -> String, bytes: usize, shape:
 }
 
 /// Shapes that once needed quadratic work, or a scan of a fixed part of the file for every few bytes.
-const FOUND: [(Gap, Fragments); 68] = [
+const FOUND: [(Gap, Fragments); 76] = [
     (("@article{k, title={a}}\n", ""), ("", "article{k, title={a}\n", "")),
     (("@article{k, title={a}}\n", ""), ("", "article{k,\n", "")),
     (("@article{k, title={a}}\n", ""), ("", "a \n", "{k,")),
@@ -84,6 +84,14 @@ const FOUND: [(Gap, Fragments); 68] = [
     (("@article{k, title={a},\n", "}\n"), ("", "a={\\},", "")),
     (("@article{k, title={a},\n", "}\n"), ("", "a=\"\\\",", "")),
     (("@article{k, title={a},\n", "}\n"), ("", "a=1,", "")),
+    (("@article{k, title={a},\n", "}\n"), ("", "a=\"b\" c, ", "")),
+    (("@article{k, title={a},\n", "}\n"), ("", "a=\"b\" c,\n", "")),
+    (("@article{k, title={a},\n", "}\n"), ("", "a=\"b\" c,\nd=\"e", "")),
+    (("@article{k, title={a},\n", "}\n"), ("", "a='b, ", "")),
+    (("@article{k, title={a},\n", "}\n"), ("", "a=\u{201C}b, ", "")),
+    (("@article{k, title={a},\n", "}\n"), ("", "a=b, c ", "")),
+    (("@article{k, title={a},\n", "}\n"), ("", "a=b, c d e f=", "")),
+    (("@article{k, title={a},\n", "}\n"), ("", "a=b,,,, ,", "")),
     (("@article{k, title={a},\n", "}\n"), ("", "a={b} c},", "")),
     (("@article{k, title={a},\n", "}\n"), ("", "a={b}},d} = {", "")),
     (("@article{k, title = {", "}}"), ("", "\\emph{", "")),

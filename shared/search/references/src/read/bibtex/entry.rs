@@ -148,7 +148,43 @@ fn begins_field(text: &str) -> bool {
         text.bytes().take(40).take_while(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(byte)).count();
     let Some(value) = text[name..].trim_start_matches([' ', '\t']).strip_prefix('=') else { return false };
     let value = value.trim_start_matches([' ', '\t']);
-    name > 0 && value.starts_with(|c: char| matches!(c, '{' | '"') || c.is_ascii_digit())
+    name > 0 && value.starts_with(|c: char| matches!(c, '{' | '"') || c.is_ascii_digit() || is_opening(c))
+}
+
+/// Returns `true` for a quotation mark that text processors write instead of `"`.
+fn is_opening(c: char) -> bool {
+    matches!(c, '“' | '”' | '„' | '‘' | '’' | '«' | '»')
+}
+
+/// The quotation marks that may close a value, by the marks that may open it. People mix the marks of a kind.
+const MARKS: [[char; 4]; 3] = [['"', '“', '”', '„'], ['\'', '`', '‘', '’'], ['«', '»', '»', '«']];
+
+/// Returns `true` if a value ends before this text: nothing, a part of the value, or a field follows.
+fn follows_value(after: &str) -> bool {
+    let rest = after.trim_start();
+    let is_separate = rest.starts_with(',') || after[..after.len() - rest.len()].contains('\n');
+    let rest = rest.trim_start_matches(|c: char| c == ',' || c.is_whitespace());
+    rest.is_empty() || after.trim_start().starts_with('#') || (is_separate && is_field(rest))
+}
+
+/// Parses a value without braces that contains commas: `title = Tests, trials and more,`.
+fn unquoted_until_field(text: &str, from: usize) -> ValuePart<'_> {
+    let mut ends = text[from..].match_indices([',', '\n']).map(|(at, _)| from + at);
+    let end = ends.find(|at| follows_value(&text[*at..])).unwrap_or(text.len());
+    spend(3 * end);
+    ValuePart { text: trim(&text[..end]), after: &text[end..], bare: false, closed: false }
+}
+
+/// Returns `true` if a text begins with the name of a field, of up to three words, and an equals sign.
+fn is_field(text: &str) -> bool {
+    /// The maximum length of a name, with the blanks behind it.
+    const MAX_NAME: usize = 60;
+    const MAX_WORDS: usize = 3;
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.:/ \t".contains(byte);
+    let name = text.bytes().take(MAX_NAME).take_while(is_part).count();
+    text[name..].starts_with('=')
+        && text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text[..name].split_ascii_whitespace().count() <= MAX_WORDS
 }
 
 /// Parses the values of an entry.
@@ -159,6 +195,9 @@ struct ValueParser<'a, 'k> {
     budget: Budget,
     /// Indexes of the closed values, with and without escapes; built at the first unclosed value.
     closed: [Option<ClosedValues>; 2],
+    /// The length of the text behind the last place to which a search for the end of a value found none, by the kind of
+    /// quotation marks.
+    unmarked: [usize; 3],
 }
 
 /// One part of a value: `{…}`, `"…"`, or a word.
@@ -171,7 +210,13 @@ struct ValuePart<'a> {
 
 impl<'a, 'k> ValueParser<'a, 'k> {
     fn new(body: &'a str, abbreviations: Option<&'k Abbreviations>) -> Self {
-        Self { body, abbreviations, budget: Budget::of(body.len()), closed: [None, None] }
+        Self {
+            body,
+            abbreviations,
+            budget: Budget::of(body.len()),
+            closed: [None, None],
+            unmarked: [usize::MAX; 3],
+        }
     }
 
     /// Parses the value at the beginning, without outer braces or quotes and with its parts concatenated. Returns the
@@ -180,7 +225,7 @@ impl<'a, 'k> ValueParser<'a, 'k> {
         let mut joined = Cow::Borrowed("");
         let (mut rest, mut closed) = (text, true);
         loop {
-            let part = self.part(rest.trim_start());
+            let part = self.part(rest.trim_start(), rest.len() == text.len());
             closed &= part.closed;
             let known = self.abbreviations.filter(|_| part.bare);
             let known = known.and_then(|known| known.get(part.text, &mut self.budget));
@@ -197,15 +242,21 @@ impl<'a, 'k> ValueParser<'a, 'k> {
         }
     }
 
-    fn part(&mut self, text: &'a str) -> ValuePart<'a> {
+    /// Parses a part of a value, which is the first one (`is_first`) or follows another one.
+    fn part(&mut self, text: &'a str, is_first: bool) -> ValuePart<'a> {
         if !text.starts_with(['"', '{']) {
-            let end = text.find([',', '#', '\n', '}']).unwrap_or(text.len());
-            spend(end);
-            return ValuePart { text: trim(&text[..end]), after: &text[end..], bare: true, closed: true };
+            return self.unquoted_part(text, is_first);
         }
         // By BibTeX's own rule a backslash does not escape a brace, and Windows paths end in one.
         let end = self.closing(text, true).or_else(|| self.closing(text, false));
         if let Some(at) = end {
+            // `"He said "no" to it",`
+            if text.starts_with('"')
+                && !follows_value(&text[at + 1..])
+                && let Some(part) = self.quoted_until_field(text)
+            {
+                return part;
+            }
             return ValuePart { text: &text[1..at], after: &text[at + 1..], bare: false, closed: true };
         }
         let end = next_field(1, text).unwrap_or(text.len());
@@ -213,6 +264,48 @@ impl<'a, 'k> ValueParser<'a, 'k> {
         let inner = text[1..end].trim_end();
         let inner = inner.strip_suffix(',').unwrap_or(inner).trim_end();
         ValuePart { text: inner, after: &text[end..], bare: false, closed: false }
+    }
+
+    /// Parses a word, a number, or a value between other quotation marks than BibTeX's.
+    fn unquoted_part(&mut self, text: &'a str, is_first: bool) -> ValuePart<'a> {
+        if text.starts_with(|c| is_opening(c) || matches!(c, '\'' | '`'))
+            && let Some(part) = self.quoted_until_field(text)
+        {
+            return part;
+        }
+        let end = text.find([',', '#', '\n', '}']).unwrap_or(text.len());
+        spend(end);
+        if is_first && text[end..].starts_with(',') && !follows_value(&text[end..]) {
+            return unquoted_until_field(text, end + 1);
+        }
+        ValuePart { text: trim(&text[..end]), after: &text[end..], bare: true, closed: true }
+    }
+
+    /// Parses a value up to the first quotation mark that a field or the end of the entry follows. No line before it begins
+    /// a field.
+    fn quoted_until_field(&mut self, text: &'a str) -> Option<ValuePart<'a>> {
+        let opening = text.chars().next()?;
+        let kind = MARKS.iter().position(|marks| marks.contains(&opening))?;
+        if text.len() > self.unmarked[kind] {
+            return None;
+        }
+        let is_double = text.starts_with("``");
+        let from = if is_double { 2 } else { opening.len_utf8() };
+        let places = text[from..].match_indices(|c| c == '\n' || MARKS[kind].contains(&c));
+        let mut ends = places.map(|(at, mark)| (from + at, from + at + mark.len()));
+        let is_end = |(at, end): &(usize, usize)| {
+            let rest = &text[*end..];
+            if text[*at..].starts_with('\n') { begins_field(rest) } else { follows_value(rest) }
+        };
+        let found = ends.find(is_end);
+        spend(3 * found.map_or(text.len(), |(_, end)| end));
+        let Some((at, end)) = found.filter(|(at, _)| !text[*at..].starts_with('\n')) else {
+            self.unmarked[kind] = found.map_or(0, |(at, _)| text.len() - at);
+            return None;
+        };
+        let value = text.get(from..at).unwrap_or_default();
+        let value = if is_double { value.strip_suffix('\'').unwrap_or(value) } else { value };
+        Some(ValuePart { text: value, after: &text[end..], bare: false, closed: false })
     }
 
     /// Finds the end of the brace or quote at the beginning.

@@ -400,7 +400,8 @@ fn family_last(name: &str) -> Option<String> {
 fn in_order(words: &[String]) -> Option<String> {
     let (last, before) = words.split_last()?;
     // Chinese, Japanese and Korean names begin with the family. Groups have no family name.
-    if words.iter().all(|word| names::is_without_alphabet(word)) || names::is_group(words) {
+    let is_group = || names::is_group(words) || (words.len() > 2 && begins_like_group(words));
+    if words.iter().all(|word| names::is_without_alphabet(word)) || is_group() {
         return tidy::line(&words.join(" "));
     }
     // Embase and Ovid write "Roe J.", which has no family name at its end.
@@ -413,6 +414,12 @@ fn in_order(words: &[String]) -> Option<String> {
     let at = particle.unwrap_or(before.len());
     let family = before[at..].iter().chain([last]).map(String::as_str).collect::<Vec<_>>().join(" ");
     names::joined(&family, &before[..at].join(" "))
+}
+
+/// Returns `true` for `World Federation of Nurses`, `Society for Tests` and `Ministerio de Salud`.
+fn begins_like_group(words: &[String]) -> bool {
+    let [first, .., _] = words else { return false };
+    words[1..].iter().any(|word| matches!(word.as_str(), "of" | "for")) || names::is_organisation(first)
 }
 
 /// Rejoins words of a name that were split at the blank after an accent such as `\\H`.
