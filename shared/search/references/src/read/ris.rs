@@ -31,8 +31,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Date, names: &["PY", "Y1", "DA", "YR"] },
     Rule { field: Field::Journal, names: &["JF", "JO", "SO", "T2", "JA", "J2", "J1", "T3"] },
     Rule { field: Field::Volume, names: &["VL", "VO"] },
-    Rule { field: Field::Issue, names: &["IS"] },
-    Rule { field: Field::FirstPage, names: &["SP", "C7"] },
+    Rule { field: Field::Issue, names: &["IS", "M1"] },
+    Rule { field: Field::FirstPage, names: &["SP", "C7", "PG"] },
     Rule { field: Field::LastPage, names: &["EP"] },
     Rule { field: Field::Doi, names: &["DO", "DI"] },
     Rule { field: Field::Pmid, names: &["C2", "C5"] },
@@ -168,7 +168,7 @@ fn any_tag(line: &str, separator: Separator) -> Option<([u8; 2], usize)> {
 fn read_tagged<'a>(text: &'a str, label: labels::Label<'a, [u8; 2]>) -> Draft<'a> {
     let mut draft = Draft::default();
     let (mut short, mut is_pubmed) = (None, false);
-    let (mut code, mut is_ovid) = (None, false);
+    let (mut code, mut is_ovid, mut is_article) = (None, false, false);
     let (text, end) = without_end(text);
     for (name, value) in [(TEXT, leading_text(text, label)), ("ER", end)] {
         if value.contains(char::is_alphanumeric) && !value.trim_start().starts_with('<') {
@@ -182,6 +182,12 @@ fn read_tagged<'a>(text: &'a str, label: labels::Label<'a, [u8; 2]>) -> Draft<'a
             b"DB" | b"DP" => {
                 is_pubmed |= resolve::is_pubmed(value);
                 is_ovid |= value.starts_with("Ovid");
+                add(&mut draft, name, value);
+            }
+            b"M1" if !(is_article && is_issue(value)) => draft.extra.push("M1", &entities::decode(value)),
+            b"PG" if !(is_article && are_pages(value)) => draft.extra.push("PG", &entities::decode(value)),
+            b"TY" => {
+                is_article |= ARTICLES.iter().any(|code| code.eq_ignore_ascii_case(value));
                 add(&mut draft, name, value);
             }
             b"IS" if code.is_none() && is_journal_code(value) => code = Some(value),
@@ -199,6 +205,37 @@ fn read_tagged<'a>(text: &'a str, label: labels::Label<'a, [u8; 2]>) -> Draft<'a
         None => {}
     }
     draft
+}
+
+/// The codes of articles, whose number under `M1` is an issue, and whose `PG` has their pages. Other works have the number
+/// of a report or of their pages there.
+const ARTICLES: [&str; 8] = ["JOUR", "EJOUR", "EJOU", "JFULL", "MGZN", "NEWS", "ABST", "INPR"];
+
+/// Returns `true` for `3`, `3-4`, `Suppl 1` and `12 S2`. Databases also write codes, numbers of records and cited works
+/// under `M1`.
+fn is_issue(value: &str) -> bool {
+    const MAX_LENGTH: usize = 24;
+    const MAX_DIGITS: usize = 3;
+    const WORDS: [&str; 7] = ["s", "suppl", "supplement", "pt", "part", "special", "issue"];
+    let value = value.trim();
+    let is_separator = |c: char| matches!(c, ' ' | '.' | '-' | '–' | '/' | ',' | '(' | ')');
+    let is_part = |part: &str| {
+        let digits = part.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+        let word = &part[..part.len() - digits.len()];
+        (word.is_empty() || WORDS.iter().any(|known| known.eq_ignore_ascii_case(word)))
+            && digits.len() <= MAX_DIGITS
+            && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    value.len() <= MAX_LENGTH
+        && value.contains(|c: char| c.is_ascii_digit())
+        && value.split(is_separator).all(is_part)
+}
+
+/// Returns `true` for pages, and `false` for their number: `8 p.`
+fn are_pages(value: &str) -> bool {
+    let value = value.trim_end();
+    value.contains(|c: char| c.is_ascii_digit())
+        && ![" p", " p.", " pp", " pp.", " pages", " S."].iter().any(|end| value.ends_with(end))
 }
 
 /// The tags so far, by which a `TY` that begins a line of an abstract is recognized. A record has one behind an abstract

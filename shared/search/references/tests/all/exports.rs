@@ -102,3 +102,22 @@ fn organisations_without_braces_keep_their_order() {
         (names.map(String::from).as_slice(), "van Beethoven, Ludwig")
     );
 }
+
+#[test]
+fn numbers_of_articles_under_other_ris_tags_are_read() {
+    let with = |kind: &str, lines: &str| {
+        references(&format!("TY  - {kind}\nTI  - Tests\n{lines}\nER  - \n")).remove(0)
+    };
+    for (lines, issue, pages) in [
+        ("M1  - 3\nPG  - 12-19", Some("3"), Some("12-19")),
+        ("M1  - Suppl. 2\nPG  - e123", Some("Suppl. 2"), Some("e123")),
+        ("IS  - 7\nM1  - 3\nSP  - 12\nEP  - 19\nPG  - 8", Some("7"), Some("12-19")),
+        ("M1  - 1228150341\nPG  - 8 p.", None, None),
+        ("M1  - vwt, 1307333\nM1  - Roe, A. (2017). Tests. J Tests, 5, 94-100.", None, None),
+    ] {
+        let found = with("JOUR", lines);
+        assert_eq!((found.issue.as_deref(), found.pages.as_deref()), (issue, pages), "{lines}");
+    }
+    let book = with("BOOK", "M1  - 3\nPG  - 350");
+    assert_eq!((book.issue, book.pages, &book.extra["M1"]), (None, None, &vec!["3".to_owned()]));
+}
