@@ -166,6 +166,7 @@ impl fmt::Display for OtherExport {
                 "export RIS from the program that the sources come from, or save them as BibTeX"
             }
             "text of Embase" => "export RIS or CSV from Embase",
+            "text of Engineering Village" => "export RIS or CSV from Engineering Village",
             "text of Scopus" | "text of ScienceDirect" => "export RIS or BibTeX from the same page",
             name if name.contains("JSTOR") => "export RIS or BibTeX from JSTOR",
             name if name.contains("ClinicalTrials") => "export RIS, JSON or CSV from ClinicalTrials.gov",

@@ -4,7 +4,11 @@ use crate::split::lines;
 
 /// Recognizes a format by the beginning of the file.
 pub(super) fn by_start(start: &str) -> Option<&'static str> {
-    const STARTS: [(&str, &str); 2] = [("{\\rtf", "rich text (RTF)"), ("%PDF", "a PDF document")];
+    const STARTS: [(&str, &str); 3] = [
+        ("{\\rtf", "rich text (RTF)"),
+        ("%PDF", "a PDF document"),
+        ("<RECORD 1>", "text of Engineering Village"),
+    ];
     STARTS.iter().find(|(prefix, _)| start.starts_with(prefix)).map(|(_, name)| *name)
 }
 
@@ -55,6 +59,7 @@ mod tests {
             by_lines("Scopus\nEXPORT DATE: 15 March 2024\n\nRoe, A.\nTests\n"),
             Some("text of Scopus")
         );
+        assert_eq!(by_start("<RECORD 1>\nTitle:Tests\n"), Some("text of Engineering Village"));
         let text = "Ann Roe,\nTests,\n2020,\n(https://www.sciencedirect.com/science/article/pii/S1)\n";
         assert_eq!(by_lines(text), Some("text of ScienceDirect"));
         let text = "---\nreferences:\n- id: roe\n  title: Tests\n";

@@ -98,14 +98,14 @@ fn format(text: &str) -> Result<(Format, Certainty), Error> {
     if let Some(format) = text::detect_numbered(start) {
         return Ok((format, Certainty::Certain));
     }
+    if let Some(name) = foreign::by_start(start) {
+        return Err(Error::UnsupportedFormat { name });
+    }
     if start.starts_with('<') {
         if ris::line_elements(start.as_bytes()).is_some_and(|at| ris::is_type_line(&start.as_bytes()[at..])) {
             return Ok((Format::Ris, Certainty::Certain));
         }
         return Ok((xml::detect(start)?, Certainty::Certain));
-    }
-    if let Some(name) = foreign::by_start(start) {
-        return Err(Error::UnsupportedFormat { name });
     }
     if let Some(name) = foreign::json(start) {
         return Err(Error::UnsupportedFormat { name });

@@ -81,6 +81,12 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
             Some(named) if named.field == Field::Author && header.joins_authors => {
                 draft.authors(Field::Author, names::split_cell(&apart(&entities::decode(cell))));
             }
+            // DSpace appends the key of the person in its register.
+            Some(named) if named.name == "dccontributorauthor" => {
+                let people = entities::decode(cell);
+                let name = |person: &str| names::one(person.split("::").next().unwrap_or_default());
+                draft.authors(Field::Author, people.split("||").filter_map(name).collect());
+            }
             // HAL writes commas between whole names.
             Some(named) if named.name == "authfullname" && column.name.ends_with("_s") => {
                 draft.authors(

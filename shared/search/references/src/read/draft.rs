@@ -62,7 +62,12 @@ impl<'a> Draft<'a> {
     /// Adds a value under the name that the file uses.
     pub(super) fn add_as(&mut self, named: FieldName, tag: &'a str, text: Cow<'a, str>) {
         let FieldName { field, rank, .. } = named;
-        let text = if field == Field::Abstract { tidy::without_elements(text) } else { text };
+        let text = match field {
+            Field::Abstract => tidy::without_elements(text),
+            // Engineering Village marks the language of a title.
+            Field::Title if text.starts_with("<div") => tidy::without_page_elements(text),
+            _ => text,
+        };
         match field {
             Field::LeftOut => {}
             Field::Extra => self.extra.push(tag, &text),

@@ -89,11 +89,52 @@ pub(super) fn without_elements(value: Cow<'_, str>) -> Cow<'_, str> {
     if memchr(b'<', value.as_bytes()).is_none() {
         return value;
     }
-    let value = without_jats(value);
+    let value = without_page_elements(without_jats(value));
     if !value.contains("<h4>") || !spend(value.len()) {
         return value;
     }
     Cow::Owned(value.replace("<h4>", "\n").replace("</h4>", "\n"))
+}
+
+/// Removes the elements of a web page around and between paragraphs, at whose end a line ends: `<p>We test.</p>`,
+/// `<div data-language="eng">We test.<br/></div>`. Marks of emphasis in
+/// them are removed. Other elements are part of the text.
+pub(super) fn without_page_elements(value: Cow<'_, str>) -> Cow<'_, str> {
+    const PARAGRAPHS: [&str; 7] = ["p", "/p", "div", "/div", "br", "br/", "br /"];
+    const EMPHASIS: [&str; 8] = ["strong", "/strong", "em", "/em", "b", "/b", "span", "/span"];
+    /// The maximum length of an element with its attributes.
+    const MAX_ELEMENT: usize = 200;
+    let is_found = |needle: &str| memchr::memmem::find(value.as_bytes(), needle.as_bytes()).is_some();
+    let is_page = memchr(b'<', value.as_bytes()).is_some_and(|at| {
+        let start = &value[at..];
+        ["<p>", "<p ", "<div", "<P>", "<DIV"].iter().any(|first| start.starts_with(first)) || is_found("<br")
+    });
+    if !is_page || !spend(2 * value.len()) {
+        return value;
+    }
+    let (mut out, mut rest) = (String::with_capacity(value.len()), value.as_ref());
+    while let Some(at) = rest.find('<') {
+        let (before, element) = rest.split_at(at);
+        out.push_str(before);
+        let front = &element.as_bytes()[1..element.len().min(MAX_ELEMENT)];
+        let end =
+            memchr2(b'>', b'<', front).map(|end| end + 1).filter(|end| element[*end..].starts_with('>'));
+        let inner = end.map_or("", |end| &element[1..end]);
+        let name = if inner.starts_with("br") { inner } else { inner.split(' ').next().unwrap_or_default() };
+        let is_in = |names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(name));
+        let is_paragraph = is_in(&PARAGRAPHS);
+        let Some(end) = end.filter(|_| is_paragraph || is_in(&EMPHASIS)) else {
+            out.push('<');
+            rest = &element[1..];
+            continue;
+        };
+        if is_paragraph {
+            out.push('\n');
+        }
+        rest = &element[end + 1..];
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
 }
 
 fn without_jats(value: Cow<'_, str>) -> Cow<'_, str> {

@@ -26,6 +26,7 @@ pub(crate) const RULES: &[Rule] = &[
         "publictitleofstudy", "scientifictitleofstudy", "títulodelartículo", "títulodoartigo", "titredelarticle", "títulopúblico",
         "títulocientífico", "artikeltitel", "makalebaşlığı", "tytułartykułu", "研究の名称", "平易な研究名称",
         "試験名", "연구제목", "عنوانمقاله",
+        "dctermstitle",
     ] },
     Rule { field: Field::Author, names: &[
         "authorfullnames", "fullauthornames", "作者全名", "著者フルネーム", "authors", "author", "authornames", "firstauthors", "authorsprimary",
@@ -34,6 +35,7 @@ pub(crate) const RULES: &[Rule] = &[
         "inventors", "firstauthor", "作者", "作者名", "全部作者", "著者", "著者名", "作成者", "저자", "저자명", "авторы", "автор", "著者氏名", "第一作者", "автори", "autorzy", "yazarlar", "yazar", "forfattere", "forfatter", "författare", "autoři", "penulis", "tekijät", "szerzők", "συγγραφείς", "المؤلفون", "نویسندگان",
         "inventorauthor", "authorstring", "autorinnen", "verfasser", "authorships", "authfullname",
         "autorherausgeberoderinstitution", "autorherausgeberoderorganisation",
+        "dccontributorauthor", "dctermscreator",
     ] },
     Rule { field: Field::Editor, names: &[
         "editors", "editor", "secondaryauthors", "authorssecondary", "bookeditors", "bookauthors",
@@ -56,6 +58,7 @@ pub(crate) const RULES: &[Rule] = &[
         "출판연도", "출판년도", "初回公表日", "登録日", "등록일", "등록일자",
         "fechaderegistro", "datadoregistro", "produceddate", "publicationdatey", "produceddatey",
         "jahrermittelt", "yearderived", "publishtime",
+        "dcdateissued", "dctermsissued",
     ] },
     Rule { field: Field::MonthDay, names: &["month", "publishedmonth", "day"] },
     Rule { field: Field::Journal, names: &[
@@ -70,6 +73,7 @@ pub(crate) const RULES: &[Rule] = &[
         "títulodafonte", "títulodelafuente", "títulodarevista", "títulodoperiódico", "sourcedisplayname",
         "来源出版物名称", "出版物名", "来源出版物", "情報源",
         "sourcetitleanthologytitle",
+        "dcrelationispartof", "dcrelationjournal", "dcsource", "dctermsispartof", "cgjournal",
     ] },
     Rule { field: Field::Book, names: &[
         "booktitle", "anthologytitle", "conferencetitle", "proceedingstitle",
@@ -81,6 +85,7 @@ pub(crate) const RULES: &[Rule] = &[
         "volume", "vol", "volumenumber", "journalvolume", "bibliovolume", "vl", "band", "jahrgang", "volumen",
         "卷", "卷号", "巻号", "巻", "권", "том", "tom", "cilt", "jaargang", "årgang", "ročník", "kötet", "τόμος",
         "prismvolume", "tomo", "tome", "دوره", "جلد", "المجلد",
+        "cgvolume",
     ] },
     Rule { field: Field::Issue, names: &[
         "issue", "number", "issuenumber", "journalissue", "journalnumber", "biblioissue", "no", "is", "heft",
@@ -88,6 +93,7 @@ pub(crate) const RULES: &[Rule] = &[
         "issueidentifier", "prismissueidentifier", "fascicolo", "fascículo", "ausgabe", "zeszyt",
         "شماره", "العدد",
         "númerodaedição", "númerodaedición",
+        "cgissue",
     ] },
     Rule { field: Field::Pages, names: &[
         "pages", "pagerange", "pagenumbers", "page", "pagespan", "pagination", "pageno", "seiten", "páginas", "paginas", "pagine",
@@ -111,11 +117,13 @@ pub(crate) const RULES: &[Rule] = &[
         "doi号", "urldoi", "doiname",
         "prismdoi", "originalpaperdoi", "doiid",
         "digitalobjectidentifierdoi", "externalidsdoi",
+        "dcidentifierdoi", "cgidentifierdoi",
     ] },
     Rule { field: Field::Pmid, names: &[
         "pmid", "pubmedid", "medlinepmid", "pubmedidentifier", "idspmid", "pm",
         "originalpaperpubmedid",
         "externalidspubmed",
+        "dcidentifierpmid",
     ] },
     Rule { field: Field::Accession, names: &[
         "accessionnumber", "uniqueidentifier", "ui", "an",
@@ -131,6 +139,7 @@ pub(crate) const RULES: &[Rule] = &[
         "zusammenfassung", "resumen", "résumé", "resumo", "riassunto", "摘要", "文摘", "抄録", "초록", "аннотация", "реферат", "中文摘要", "анотація", "streszczenie", "özet", "samenvatting", "sammendrag", "sammanfattning", "abstrakt", "abstrak", "περίληψη", "الملخص", "چکیده",
         "tiivistelmä", "description",
         "abstracts",
+        "dcdescriptionabstract", "dctermsabstract",
     ] },
     Rule { field: Field::Keyword, names: &[
         "keywords", "keyword", "authorkeywords", "keywordsauthor", "indexkeywords", "keywordsplus", "tags", "manualtags", "automatictags",
@@ -140,18 +149,21 @@ pub(crate) const RULES: &[Rule] = &[
         "motsclés", "关键词", "关键字", "キーワード", "키워드", "주제어", "ключевыеслова", "關鍵詞", "關鍵字", "主题词", "ключовіслова", "słowakluczowe", "anahtarkelimeler", "trefwoorden", "palavraschave", "parolechiave", "nøkkelord", "nyckelord", "klíčováslova", "katakunci",
         "authkeywords", "motsclefs", "schlüsselwörter", "کلیدواژهها", "کلیدواژه", "الكلماتالمفتاحية",
         "作者关键字", "索引关键字", "著者キーワード", "索引キーワード",
+        "dcsubject", "dctermssubject",
     ] },
     Rule { field: Field::Url, names: &[
         "url", "link", "urls", "links", "weblink", "articleurl", "documenturl", "studyurl", "fulltextlink",
         "fulltexturl", "plink", "記事url", "embaselink", "openurllink", "landingpageurl", "webaddress", "onlineadresse", "ur", "网址", "链接",
         "externalurl", "sourcelinkout", "dimensionsurl", "primarylocationlandingpageurl", "pdflink", "sourceurls",
         "resultlink", "prismurl", "uri", "リンク",
+        "dcidentifieruri",
     ] },
     Rule { field: Field::Type, names: &[
         "publicationtype", "documenttype", "typeofreference", "referencetype", "itemtype", "articletype", "doctypes",
         "contenttype", "worktype", "doctype", "論文種類", "type", "dt",
         "pubtype", "subtypedescription",
         "tipodepublicação", "tipodepublicación", "tipodedocumento", "文献类型", "文献タイプ",
+        "dctype", "dctermstype",
     ] },
     Rule { field: Field::Extra, names: &["nctid", "nctnumber"] },
 ];
@@ -397,10 +409,16 @@ fn bilingual(name: &str, plain: &str) -> Option<String> {
     (name.contains('-') && !other.is_empty() && other.len() < plain.len()).then_some(other)
 }
 
+/// A name without the language of its values, which repositories append: `dc.title[en_US]`.
+fn without_language(name: &str) -> &str {
+    let bare = name.split_once('[').filter(|(bare, rest)| rest.ends_with(']') && bare.contains('.'));
+    bare.map_or(name, |(bare, _)| bare)
+}
+
 /// Interprets the name of a column.
 pub(crate) fn column(name: &str, at: usize) -> Column {
     let name = unmarked_name(name);
-    let plain = plain_name(name);
+    let plain = plain_name(without_language(name));
     let name = if name.is_empty() { format!("column {}", at + 1) } else { name.to_owned() };
     // A first column with this name counts the rows.
     if at == 0 && is_count(&plain) {

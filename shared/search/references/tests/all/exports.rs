@@ -4,6 +4,10 @@ use references::{Format, Reference};
 
 use crate::{read, references};
 
+fn own(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
 /// The titles and the PMIDs of references.
 fn titles(found: &[Reference]) -> Vec<(&str, Option<&str>)> {
     found.iter().map(|reference| (reference.title.as_str(), reference.pmid.as_deref())).collect()
@@ -120,4 +124,40 @@ fn numbers_of_articles_under_other_ris_tags_are_read() {
     }
     let book = with("BOOK", "M1  - 3\nPG  - 350");
     assert_eq!((book.issue, book.pages, &book.extra["M1"]), (None, None, &vec!["3".to_owned()]));
+}
+
+#[test]
+fn columns_of_dspace_have_languages() {
+    let text = "id,collection,dc.contributor.author[en_US],dc.date.accessioned,dc.date.issued[],dc.description.abstract[en],\
+        dc.identifier.doi,dc.relation.ispartof,dc.subject[es],dc.title[en],dc.title[es],dc.type\n\
+        1,10/11,\"Roe, Ann::0b4f-11::600||Doe, Bob\",2021-01-01T10:00:00Z,2019-05,We test.,10.5555/ABC,J Tests,maíz||suelo,Tests,Pruebas,Thesis\n";
+    let found = references(text).remove(0);
+    assert_eq!((found.title.as_str(), found.authors), ("Tests", own(&["Roe, Ann", "Doe, Bob"])));
+    assert_eq!((found.year, found.keywords), (Some(2019), own(&["maíz", "suelo"])));
+    assert_eq!((found.doi.as_deref(), found.journal.as_deref()), (Some("10.5555/abc"), Some("J Tests")));
+    assert_eq!((found.r#abstract.as_deref(), found.r#type.as_deref()), (Some("We test."), Some("Thesis")));
+}
+
+#[test]
+fn elements_of_web_pages_around_text_are_removed() {
+    let read = |text: &str| {
+        let text = format!(
+            "@article{{a, title = {{<div data-ev-field=\"title\">Tests of CO<inf>2</inf></div>}}, abstract = {{{text}}}}}\n"
+        );
+        let found = references(&text).remove(0);
+        assert_eq!(found.title, "Tests of CO<inf>2</inf>");
+        found.r#abstract.unwrap()
+    };
+    for (text, plain) in [
+        ("<div data-language=\"eng\">We test.<br/></div> &copy; 2020 Roe", "We test.\n© 2020 Roe"),
+        (
+            "<p><strong>Aim:</strong> a.</p>  <p class=\"x\">Result: p&lt;0.05.</p>",
+            "Aim: a.\nResult: p<0.05.",
+        ),
+        ("Aim: a.<br>Result: b", "Aim: a.\nResult: b"),
+        // Other signs and elements are text.
+        ("We test <i>a</i>, p<0.05 and <p1>", "We test <i>a</i>, p<0.05 and <p1>"),
+    ] {
+        assert_eq!(read(text), plain);
+    }
 }
