@@ -24,6 +24,7 @@ pub(crate) fn are_companions(a: &Fields, b: &Fields, titles: TitleMatch) -> bool
         || have_distinct_ideographs(a, b)
         || have_substituted_word(a, b)
         || matches!(titles, TitleMatch::Similar(_)) && has_without(a) != has_without(b)
+        || matches!(titles, TitleMatch::Similar(_) | TitleMatch::Ends) && has_added_modifier(a, b)
         || (titles.similarity() < 0.95 && have_distinct_words(a, b))
 }
 
@@ -52,7 +53,71 @@ fn are_other_words(one: &str, other: &str) -> bool {
         return numbers.iter().all(|numbers| !numbers.is_empty());
     }
     let is_number = value(one).is_some() && value(one) == value(other);
-    !is_number && !is_spelling(one, other)
+    !is_number && (have_opposite_prefixes(one, other) || !is_spelling(one, other))
+}
+
+/// Prefixes of words with different meanings: `hyperthyroidism` and `hypothyroidism`.
+#[rustfmt::skip]
+const PREFIXES: [(&str, &str); 41] = [
+    ("ab", "ad"), ("ante", "post"), ("anti", "pro"), ("bi", "uni"), ("brady", "tachy"), ("de", "in"), ("down", "up"),
+    ("ecto", "endo"), ("endo", "epi"), ("endo", "exo"), ("eu", "hyper"), ("eu", "hypo"), ("ex", "im"), ("ex", "in"),
+    ("extra", "intra"), ("hetero", "homo"), ("hyper", "hypo"), ("hyper", "iso"), ("hyper", "normo"), ("hypo", "iso"),
+    ("hypo", "normo"), ("in", "out"), ("infra", "supra"), ("inter", "intra"), ("intra", "peri"), ("intra", "post"),
+    ("intra", "pre"), ("macro", "micro"), ("mono", "bi"), ("mono", "multi"), ("mono", "poly"), ("multi", "uni"),
+    ("oligo", "poly"), ("over", "under"), ("peri", "post"), ("peri", "pre"), ("post", "pre"), ("sub", "super"),
+    ("sub", "supra"), ("homo", "poly"), ("maxi", "mini"),
+];
+
+/// Prefixes that change the meaning of the word without them: `nonsmokers`, `asymptomatic`.
+#[rustfmt::skip]
+const ADDED_PREFIXES: [&str; 20] = [
+    "a", "anti", "de", "dis", "ex", "extra", "hyper", "hypo", "im", "in", "inter", "intra", "micro", "non", "post",
+    "pre", "pro", "re", "sub", "un",
+];
+
+/// Returns `true` if two words differ in a prefix that gives them different meanings.
+fn have_opposite_prefixes(one: &str, other: &str) -> bool {
+    /// The minimum length of the rest in bytes, so that the front of a short word is no prefix.
+    const MIN_REST: usize = 4;
+    const MIN_WORD: usize = 5;
+    let differ = |(left, right): &(&str, &str)| {
+        let rest = |word: &'_ str, prefix| word.strip_prefix(prefix).map(str::len);
+        let is_pair = |one: &str, other: &str| {
+            rest(one, *left).is_some_and(|length| length >= MIN_REST)
+                && one.strip_prefix(*left) == other.strip_prefix(*right)
+        };
+        is_pair(one, other) || is_pair(other, one)
+    };
+    let (short, long) = if one.len() < other.len() { (one, other) } else { (other, one) };
+    let added = || long.strip_suffix(short).filter(|_| short.len() >= MIN_WORD);
+    // British spelling writes `ae` for `e`.
+    let is_added =
+        |prefix: &str| ADDED_PREFIXES.contains(&prefix) && !(prefix == "a" && short.starts_with('e'));
+    PREFIXES.iter().any(differ) || added().is_some_and(is_added)
+}
+
+/// Words that distinguish the titles of companion works if only one title has them.
+#[rustfmt::skip]
+const MODIFIERS: [&str; 22] = [
+    "anti", "east", "eastern", "ex", "former", "hyper", "hypo", "never", "no", "non", "north", "northern", "not",
+    "post", "pre", "quasi", "south", "southern", "sub", "un", "west", "western",
+];
+
+/// Returns `true` if only one title has such a word, which the other does not join to the word behind it: `smokers` and
+/// `ex-smokers`, but not `non-smokers` and `nonsmokers`.
+fn has_added_modifier(a: &Fields, b: &Fields) -> bool {
+    fn has_own(words: &[String], others: &[String]) -> bool {
+        words.iter().enumerate().filter(|(_, word)| MODIFIERS.contains(&word.as_str())).any(|(at, word)| {
+            spend(others.len());
+            let next = words.get(at + 1).map_or("", String::as_str);
+            let is_joined = |other: &String| {
+                let rest = other.strip_prefix(word.as_str());
+                rest.is_some_and(|rest| rest.is_empty() || is_spelling(rest, next))
+            };
+            !others.iter().any(is_joined)
+        })
+    }
+    has_own(a.title(), b.title()) != has_own(b.title(), a.title())
 }
 
 /// Returns `true` for two spellings of a word, or a word and its beginning.
@@ -70,7 +135,7 @@ fn begins_as(word: &str, other: &str) -> bool {
 }
 
 /// Words that distinguish the titles of companion articles, although they resemble each other.
-const OPPOSITES: [(&str, &str); 20] = [
+const OPPOSITES: [(&str, &str); 21] = [
     ("men", "women"),
     ("man", "woman"),
     ("male", "female"),
@@ -91,6 +156,7 @@ const OPPOSITES: [(&str, &str); 20] = [
     ("smokers", "nonsmokers"),
     ("hypertension", "hypotension"),
     ("vivo", "vitro"),
+    ("increased", "decreased"),
 ];
 
 /// Returns `true` if the titles differ in a word, and the other title has the opposite word at the same position.

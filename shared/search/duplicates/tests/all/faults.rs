@@ -53,6 +53,63 @@ fn title_in_capitals_matches_its_label() {
 }
 
 #[test]
+fn prefix_or_modifier_separates_companion_works() {
+    for (one, other) in [
+        ("Prevalence of hyperthyroidism in pregnant women", "Prevalence of hypothyroidism in pregnant women"),
+        (
+            "Preoperative anaemia in surgical patients of Rome",
+            "Postoperative anaemia in surgical patients of Rome",
+        ),
+        ("Intracellular calcium and cardiac contraction", "Extracellular calcium and cardiac contraction"),
+        (
+            "Care of inpatients with heart failure in Denmark",
+            "Care of outpatients with heart failure in Denmark",
+        ),
+        (
+            "Symptomatic carotid stenosis: outcomes of stents",
+            "Asymptomatic carotid stenosis: outcomes of stents",
+        ),
+        (
+            "Effects of increased sodium on pressure of rats",
+            "Effects of decreased sodium on pressure of rats",
+        ),
+        (
+            "Lung function of smokers in coal mines of Wales",
+            "Lung function of ex-smokers in coal mines of Wales",
+        ),
+        (
+            "Lung function of smokers in coal mines of Wales",
+            "Lung function of non-smokers in coal mines of Wales",
+        ),
+        (
+            "Burden of injuries in Sudan: results of a survey",
+            "Burden of injuries in South Sudan: results of a survey",
+        ),
+        (
+            "Sudan: burden of injuries and results of a survey",
+            "South Sudan: burden of injuries and results of a survey",
+        ),
+    ] {
+        for place in ["v=12", "v=12;p=12", "v=12;d=10.1/a"] {
+            let pair = (&*format!("{ZINC};{place}"), &*format!("t={one}"), &*format!("t={other}"));
+            assert_at_most_possible(&[pair]);
+        }
+    }
+    for (one, other) in [
+        (
+            "Lung function of non-smokers in coal mine of Wales",
+            "Lung function of nonsmokers in coal mines of Wales",
+        ),
+        ("Anti-tumour effects of zinc in mice with cancers", "Antitumor effect of zinc in mice with cancers"),
+        ("Aetiology of chronic cough in the adults of Wales", "Etiology of chronic cough in adult of Wales"),
+        ("Post-traumatic stress disorders of veterans", "Posttraumatic stress disorder of veterans"),
+    ] {
+        let pair = (&*format!("{ZINC};v=12;p=123-129"), &*format!("t={one}"), &*format!("t={other}"));
+        assert_tiers(&[(pair, Certain)]);
+    }
+}
+
+#[test]
 fn distinguishing_word_separates_companion_works() {
     let titles = |one: &str, other: &str| (format!("{ZINC};t={one}"), format!("t={other}"));
     for (one, other) in [
