@@ -77,7 +77,7 @@ const ADDED_PREFIXES: [&str; 20] = [
 
 /// Returns `true` if two words differ in a prefix that gives them different meanings.
 fn have_opposite_prefixes(one: &str, other: &str) -> bool {
-    /// The minimum length of the rest in bytes, so that the front of a short word is no prefix.
+    /// The minimum length of the rest in bytes. Short words begin like prefixes by chance.
     const MIN_REST: usize = 4;
     const MIN_WORD: usize = 5;
     let differ = |(left, right): &(&str, &str)| {

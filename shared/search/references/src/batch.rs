@@ -16,7 +16,9 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::{
     Format, Outcome, Quarantine, Record, Reference,
-    encoding::{Decoder, decode, decode_cut, encoded_twice, printable_utf8, without_c1},
+    encoding::{
+        Decoder, decode, decode_cut, encoded_twice, partly_encoded_twice, printable_utf8, without_c1,
+    },
     outcome::{EXCERPT_CHARS, REASON_CHARS},
     read,
     work::{self, Stop},
@@ -224,10 +226,14 @@ impl Batch<'_> {
 
     /// Reads a record; `dropped` control characters were removed from its text.
     fn reference(&self, text: &str, dropped: usize, parents: read::Parents<'_>) -> Result<Reference, String> {
-        let (mut is_twice, mut dropped) = (false, dropped);
+        let (mut twice, mut dropped) = (None, dropped);
         let read = || {
-            let decoded = encoded_twice(text);
-            is_twice = decoded.is_some();
+            let whole = encoded_twice(text).map(|text| (text, "it was encoded in UTF-8 twice"));
+            let parts = || Some((partly_encoded_twice(text)?, "parts of it were encoded in UTF-8 twice"));
+            let decoded = whole.or_else(parts).map(|(text, note)| {
+                twice = Some(note.to_owned());
+                text
+            });
             let (text, undefined) = without_c1(decoded.map_or(Cow::Borrowed(text), Cow::Owned));
             dropped += undefined;
             read::read(self.format, self.context, &text, parents)
@@ -235,7 +241,6 @@ impl Batch<'_> {
         let bytes = text.len() + parents.bytes();
         let mut reference = work::within(work::budget(bytes), read).map_err(|error| error.to_string())??;
         let dropped = (dropped > 0).then(|| format!("control characters were dropped: {dropped}"));
-        let twice = is_twice.then(|| "it was encoded in UTF-8 twice".to_owned());
         for note in dropped.into_iter().chain(twice) {
             reference.extra.entry(read::REPAIRED.to_owned()).or_default().push(note);
         }

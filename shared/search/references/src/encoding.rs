@@ -10,6 +10,7 @@ mod jis;
 mod joined;
 mod legacy;
 mod name;
+mod parts;
 mod utf16;
 
 use std::{borrow::Cow, fmt};
@@ -240,6 +241,15 @@ pub(crate) fn encoded_twice(text: &str) -> Option<String> {
     let text = if has_c1(text) { text.chars().map(windows_1252).collect() } else { Cow::Borrowed(text) };
     let (bytes, _, has_errors) = encoding_rs::WINDOWS_1252.encode(&text);
     if has_errors { None } else { String::from_utf8(bytes.into_owned()).ok() }
+}
+
+/// Decodes the characters of a text that were encoded in UTF-8 twice, if others were not: a program combined values from
+/// two sources. Returns `None` if there are none.
+pub(crate) fn partly_encoded_twice(text: &str) -> Option<String> {
+    if !has_first_byte(text.as_bytes()) || !spend(text.len()) {
+        return None;
+    }
+    parts::decoded(text)
 }
 
 /// Returns `true` for a text with a first byte of a letter of European alphabets or of punctuation as a character of

@@ -161,3 +161,16 @@ fn elements_of_web_pages_around_text_are_removed() {
         assert_eq!(read(text), plain);
     }
 }
+
+#[test]
+fn values_that_were_encoded_twice_are_decoded() {
+    let text = "TY  - JOUR\nTI  - “Étude” de la fièvre\nAU  - Müller, JÃ¶rg\nAU  - GarcÃ\u{ad}a, José\n\
+        AB  - We donâ€™t know, 5Â°C\nER  - \n";
+    let found = references(text).remove(0);
+    assert_eq!(
+        (found.title.as_str(), found.authors),
+        ("“Étude” de la fièvre", own(&["Müller, Jörg", "García, José"]))
+    );
+    assert_eq!(found.r#abstract.as_deref(), Some("We don’t know, 5°C"));
+    assert_eq!(found.extra["repaired"], ["parts of it were encoded in UTF-8 twice"]);
+}
