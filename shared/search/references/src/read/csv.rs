@@ -81,6 +81,10 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
             Some(named) if named.field == Field::Author && header.joins_authors => {
                 draft.authors(Field::Author, names::split_cell(&apart(&entities::decode(cell))));
             }
+            Some(named) if named.field == Field::Author && header.has_natural_names => {
+                let names = names::in_natural_order(cell).unwrap_or_else(|| names::split_cell(cell));
+                draft.authors(Field::Author, names);
+            }
             // DSpace appends the key of the person in its register.
             Some(named) if named.name == "dccontributorauthor" => {
                 let people = entities::decode(cell);

@@ -14,7 +14,7 @@ mod shapes;
 
 pub(super) use additions::{is_degree, of_ovid, repeats_initials, without_additions, without_homonym};
 pub(super) use capitals::{families_first, in_capitals, is_family_of_two, may_have_capitals};
-pub(super) use cells::{separator, split_cell};
+pub(super) use cells::{in_natural_order, separator, split_cell};
 pub(super) use groups::{is_group, is_organisation};
 pub(super) use lists::{are_pairs, pairs_with_suffixes, split_decoded, without_others};
 pub(super) use one::{family_first, one, with_suffix, without_address};

@@ -170,6 +170,16 @@ pub(crate) const RULES: &[Rule] = &[
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 
+/// Columns of Consensus, Elicit, Litmaps, SciSpace and Undermind.
+const NATURAL: [&[&str]; 6] = [
+    &["LitmapsId"],
+    &["Consensus Link"],
+    &["Takeaway", "Study Type"],
+    &["DOI link", "Venue"],
+    &["Paper Title", "TL;DR"],
+    &["Relevance", "Citations / Year"],
+];
+
 /// The columns that identify a work. A table without any of them is not a list of references.
 const IDENTIFYING: [Field; 5] = [Field::Title, Field::Doi, Field::Pmid, Field::Author, Field::Abstract];
 
@@ -194,6 +204,8 @@ pub(crate) struct Header {
     pub(crate) has_journal: bool,
     /// `true` for the table of SpringerLink, in which nothing separates the authors.
     pub(crate) joins_authors: bool,
+    /// `true` for a table of programs that write commas between names in natural order: `Ann Roe, Bob Doe`.
+    pub(crate) has_natural_names: bool,
 }
 
 /// A column: its field, if its name is known, and its name.
@@ -238,7 +250,15 @@ impl Header {
         let has_journal = columns.iter().filter_map(|column| column.named).any(journal);
         let has = |name: &str| columns.iter().any(|column| column.name == name);
         let joins_authors = ["Item Title", "Item DOI", "Content Type"].into_iter().all(has);
-        recognised.then_some(Self { delimiter, quotes, columns, has_journal, joins_authors })
+        let has_natural_names = NATURAL.iter().any(|names| names.iter().all(|name| has(name)));
+        recognised.then_some(Self {
+            delimiter,
+            quotes,
+            columns,
+            has_journal,
+            joins_authors,
+            has_natural_names,
+        })
     }
 
     pub(crate) fn recognised(&self) -> usize {

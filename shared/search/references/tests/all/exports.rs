@@ -174,3 +174,24 @@ fn values_that_were_encoded_twice_are_decoded() {
     assert_eq!(found.r#abstract.as_deref(), Some("We don’t know, 5°C"));
     assert_eq!(found.extra["repaired"], ["parts of it were encoded in UTF-8 twice"]);
 }
+
+#[test]
+fn two_names_in_natural_order_are_split() {
+    for (value, names) in [
+        ("Ann Roe, Bob Doe", &["Ann Roe", "Bob Doe"][..]),
+        ("Sarah van Roe, John Mc Doe", &["Sarah van Roe", "John Mc Doe"]),
+        // A family name of two words, or two given names.
+        ("García López, Ana María", &["García López, Ana María"]),
+        ("Roe Doe, Mary Ann", &["Roe Doe, Mary Ann"]),
+        ("Martin Roe, Ann", &["Martin Roe, Ann"]),
+        ("Ann Mary, John Peter", &["Ann Mary, John Peter"]),
+    ] {
+        let table = format!("Title,Authors,Year\nTests,\"{value}\",2020\n");
+        assert_eq!(references(&table)[0].authors, names, "{value}");
+    }
+    // Programs that always write commas between names.
+    for columns in ["Consensus Link,Year", "DOI link,Venue", "TL;DR,Paper Title"] {
+        let table = format!("Title,Authors,{columns}\nTests,\"Wei Zhang, Li Wang, Jr.\",,\n");
+        assert_eq!(references(&table)[0].authors, ["Wei Zhang", "Li Wang, Jr."], "{columns}");
+    }
+}

@@ -52,6 +52,25 @@ pub(in crate::read) fn split_cell(cell: &str) -> Vec<String> {
     if names.len() > 1 || is_organisation(cell) { names } else { between_commas(cell) }
 }
 
+/// Splits a cell of a table whose names are in natural order: `Ann Roe, Bob Doe, Jr.`. Returns `None` for names without a
+/// blank.
+pub(in crate::read) fn in_natural_order(cell: &str) -> Option<Vec<String>> {
+    if separator(cell).is_some() || !spend(cell.len()) {
+        return None;
+    }
+    let decoded = entities::decode(without_others(cell));
+    let mut names: Vec<String> = Vec::new();
+    for part in decoded.split(',').filter_map(line).filter(|part| part != "...") {
+        let part = part.strip_prefix("and ").unwrap_or(&part);
+        match names.last_mut() {
+            Some(name) if is_suffix(part) => name.extend([", ", part]),
+            _ if part.contains(' ') => names.push(part.to_owned()),
+            _ => return None,
+        }
+    }
+    (names.len() > 1).then(|| names.iter().filter_map(|name| one(name)).collect())
+}
+
 /// Replaces the elements of a web page that separate names with line breaks.
 fn between_breaks(cell: Cow<'_, str>) -> Cow<'_, str> {
     if !cell.contains("<br") {

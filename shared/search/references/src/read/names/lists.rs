@@ -224,6 +224,34 @@ fn between_slashes(value: &str) -> Option<Vec<String>> {
         .then(|| names.into_iter().filter_map(one).collect())
 }
 
+/// Frequent given names that are hardly family names, and with which no family name of two words begins.
+#[rustfmt::skip]
+const GIVEN_NAMES: [&str; 133] = [
+    "Alessandro", "Alice", "Amanda", "Amy", "Anders", "Andrew", "Angela", "Ann", "Anna", "Anne", "Ashley",
+    "Barbara", "Benjamin", "Bob", "Brandon", "Brenda", "Brian", "Carol", "Caroline", "Catherine", "Charles",
+    "Charlotte", "Chiara", "Christina", "Christine", "Christopher", "Claire", "Claudia", "Cynthia", "David",
+    "Deborah", "Dennis", "Donna", "Elizabeth", "Ellen", "Emily", "Emma", "Eric", "Erik", "Florian",
+    "Francesca", "François", "Giulia", "Giuseppe", "Gregory", "Hannah", "Hans", "Heather", "Heike", "Helen",
+    "Ingrid", "Isabelle", "Jacob", "Jane", "Janet", "Jason", "Jeffrey", "Jennifer", "Jeremy", "Jessica",
+    "Johannes", "John", "Jonathan", "Julia", "Julie", "Justin", "Jürgen", "Karen", "Katherine", "Kathleen",
+    "Kathryn", "Katrin", "Kevin", "Kimberly", "Klaus", "Lars", "Laura", "Lauren", "Linda", "Lisa", "Lucy",
+    "Margaret", "Maria", "Marie", "Mark", "Mary", "Matthew", "Matthias", "Megan", "Melissa", "Michael",
+    "Michelle", "Monika", "Nancy", "Nathalie", "Nicholas", "Nicole", "Olivia", "Pamela", "Paolo", "Patricia",
+    "Patrick", "Peter", "Petra", "Philippe", "Pierre", "Rachel", "Rebecca", "Richard", "Robert", "Ruth",
+    "Sabine", "Samantha", "Sandra", "Sarah", "Sharon", "Sophia", "Sophie", "Stefan", "Stefano", "Stephanie",
+    "Stephen", "Steven", "Susan", "Teresa", "Timothy", "Tobias", "Tyler", "Ulrich", "Victoria", "Virginia",
+    "William", "Wolfgang",
+];
+
+/// Returns `true` for `Ann Roe, Bob Doe`: each name begins with a frequent given name, and ends in another word.
+fn begin_with_given_names(names: &[&str]) -> bool {
+    let is_given = |word: &str| GIVEN_NAMES.binary_search(&word).is_ok();
+    names.iter().all(|name| {
+        name.split_once(' ').is_some_and(|(first, _)| is_given(first))
+            && name.rsplit(' ').next().is_some_and(|last| !is_given(last))
+    })
+}
+
 /// The evidence about a list of names from the text around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
@@ -285,6 +313,7 @@ fn list(piece: &str, order: Order) -> Option<Vec<String>> {
                 && (names.len() > 2
                     || order == Order::Natural
                     || has_middle_initial(names)
+                    || begin_with_given_names(names)
                     || names.iter().all(|name| has_patronymic(name))) =>
         {
             each(parts)
