@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use rapidfuzz::distance::levenshtein;
 use references::work::spend;
 
 use crate::fields::Fields;
@@ -53,7 +54,7 @@ fn are_other_words(one: &str, other: &str) -> bool {
         return numbers.iter().all(|numbers| !numbers.is_empty());
     }
     let is_number = value(one).is_some() && value(one) == value(other);
-    !is_number && (have_opposite_prefixes(one, other) || !is_spelling(one, other))
+    !is_number && (are_distinct(one, other) || !is_spelling(one, other))
 }
 
 /// Prefixes of words with different meanings: `hyperthyroidism` and `hypothyroidism`.
@@ -68,12 +69,54 @@ const PREFIXES: [(&str, &str); 41] = [
     ("sub", "supra"), ("homo", "poly"), ("maxi", "mini"),
 ];
 
-/// Prefixes that change the meaning of the word without them: `nonsmokers`, `asymptomatic`.
+/// Prefixes that change the meaning of the word without them: `nonsmokers`, `asymptomatic`,
+/// `esomeprazole`.
 #[rustfmt::skip]
-const ADDED_PREFIXES: [&str; 20] = [
-    "a", "anti", "de", "dis", "ex", "extra", "hyper", "hypo", "im", "in", "inter", "intra", "micro", "non", "post",
-    "pre", "pro", "re", "sub", "un",
+const ADDED_PREFIXES: [&str; 27] = [
+    "a", "anti", "de", "des", "dex", "dis", "es", "ex", "extra", "hydroxy", "hyper", "hypo", "im", "in", "inter",
+    "intra", "levo", "methyl", "micro", "non", "nor", "post", "pre", "pro", "re", "sub", "un",
 ];
+
+/// Words that resemble each other and differ in meaning. Each pair is sorted.
+#[rustfmt::skip]
+const CONFUSED: [(&str, &str); 30] = [
+    ("aural", "oral"), ("australia", "austria"), ("brachial", "bronchial"), ("bupivacaine", "ropivacaine"),
+    ("carotid", "parotid"), ("dobutamine", "dopamine"), ("estradiol", "estriol"), ("facial", "fascial"),
+    ("gambia", "zambia"), ("ghana", "guyana"), ("height", "weight"), ("hepatic", "hepatitis"),
+    ("ileum", "ilium"), ("iran", "iraq"), ("malawi", "mali"), ("mauritania", "mauritius"),
+    ("morbidity", "mortality"), ("neonatal", "prenatal"), ("niger", "nigeria"), ("perineal", "peritoneal"),
+    ("perineal", "peroneal"), ("peritoneal", "peroneal"), ("prednisolone", "prednisone"),
+    ("quinidine", "quinine"), ("rabbits", "rats"), ("sensitivity", "specificity"), ("slovakia", "slovenia"),
+    ("suburban", "urban"), ("ureteral", "urethral"), ("ureteric", "urethral"),
+];
+
+/// The ends of names of related drugs.
+#[rustfmt::skip]
+const STEMS: [&str; 52] = [
+    "afil", "artan", "azepam", "azepine", "azolam", "azole", "bactam", "barbital", "caine", "calcitol", "cillin",
+    "coxib", "cycline", "dipine", "dronate", "fenacin", "floxacin", "gliflozin", "glitazone", "glutide", "gliptin",
+    "idone", "kinra", "lukast", "mab", "micin", "mycin", "nib", "olol", "onide", "oxetine", "parin", "penem",
+    "platin", "poetin", "prazole", "pril", "profen", "quine", "relin", "rubicin", "setron", "statin", "taxel",
+    "terol", "tidine", "triptan", "triptyline", "tropium", "vir", "vudine", "xaban",
+];
+
+/// Returns `true` for two names of related drugs: `simvastatin` and `pravastatin`. Their beginnings differ in more than a
+/// letter.
+fn are_related_drugs(one: &str, other: &str) -> bool {
+    let beginnings = |stem: &&str| Some((one.strip_suffix(*stem)?, other.strip_suffix(*stem)?));
+    // `sulphamethoxazole` and `sulfamethoxazole`
+    let plain = |text: &str| text.replace("ph", "f").replace("th", "t").replace('y', "i");
+    let is_other = |(one, other): (&str, &str)| {
+        one.len().min(other.len()) > 1 && levenshtein::distance(plain(one).bytes(), plain(other).bytes()) > 1
+    };
+    STEMS.iter().filter_map(beginnings).any(is_other)
+}
+
+/// Returns `true` for different words that may resemble each other.
+fn are_distinct(one: &str, other: &str) -> bool {
+    let pair = if one < other { (one, other) } else { (other, one) };
+    have_opposite_prefixes(one, other) || CONFUSED.contains(&pair) || are_related_drugs(one, other)
+}
 
 /// Returns `true` if two words differ in a prefix that gives them different meanings.
 fn have_opposite_prefixes(one: &str, other: &str) -> bool {
@@ -196,7 +239,10 @@ fn have_distinct_words(a: &Fields, b: &Fields) -> bool {
     }
     fn has_another(words: &[&str], others: &[&str]) -> bool {
         words.iter().any(|word| {
-            others.iter().all(|other| similarity(word, other) < SAME_WORD && !begins_as(word, other))
+            let is_other = |other: &str| {
+                are_distinct(word, other) || (similarity(word, other) < SAME_WORD && !begins_as(word, other))
+            };
+            others.iter().all(|other| is_other(other))
         })
     }
     let (one, other) = (own(a.title(), b.title()), own(b.title(), a.title()));

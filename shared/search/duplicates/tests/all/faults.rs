@@ -55,6 +55,23 @@ fn title_in_capitals_matches_its_label() {
 #[test]
 fn prefix_or_modifier_separates_companion_works() {
     for (one, other) in [
+        (
+            "Epidemiology of burns in Iran: a hospital study",
+            "Epidemiology of burns in Iraq: a hospital study",
+        ),
+        ("Adult height and risk of cancer in Asian women", "Adult weight and risk of cancer in Asian women"),
+        (
+            "Dapagliflozin in patients with heart failure: a trial",
+            "Empagliflozin in patients with heart failure: a trial",
+        ),
+        (
+            "Simvastatin in stroke: outcomes of a trial in Oslo",
+            "Pravastatin in stroke: outcomes of a trial in Oslo",
+        ),
+        (
+            "Omeprazole for bleeding ulcers of elderly patients",
+            "Esomeprazole for bleeding ulcers of elderly patients",
+        ),
         ("Prevalence of hyperthyroidism in pregnant women", "Prevalence of hypothyroidism in pregnant women"),
         (
             "Preoperative anaemia in surgical patients of Rome",
@@ -96,6 +113,10 @@ fn prefix_or_modifier_separates_companion_works() {
         }
     }
     for (one, other) in [
+        (
+            "Aciclovir and sulphamethoxazole for infections of rats",
+            "Acyclovir and sulfamethoxazole for infection of rats",
+        ),
         (
             "Lung function of non-smokers in coal mine of Wales",
             "Lung function of nonsmokers in coal mines of Wales",
