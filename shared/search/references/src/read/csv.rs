@@ -44,7 +44,7 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
     // The range of the Zoological Record, for records without a first page.
     let has_first = header.columns.first().is_some_and(|first| first.name == "PT")
         && (is_filled("BP") || is_filled("AR"));
-    let mut source = None;
+    let (mut source, mut subtitle) = (None, None);
     if is_unclosed {
         draft.extra.push(REPAIRED, "a quotation mark was not closed");
     }
@@ -78,25 +78,11 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
             Some(named) if named.name == "PS" && has_first => {
                 draft.extra.push(&column.name, &entities::decode(cell));
             }
-            Some(named) if named.field == Field::Author && header.joins_authors => {
-                draft.authors(Field::Author, names::split_cell(&apart(&entities::decode(cell))));
-            }
-            Some(named) if named.field == Field::Author && header.has_natural_names => {
-                let names = names::in_natural_order(cell).unwrap_or_else(|| names::split_cell(cell));
-                draft.authors(Field::Author, names);
-            }
-            // DSpace appends the key of the person in its register.
-            Some(named) if named.name == "dccontributorauthor" => {
-                let people = entities::decode(cell);
-                let name = |person: &str| names::one(person.split("::").next().unwrap_or_default());
-                draft.authors(Field::Author, people.split("||").filter_map(name).collect());
-            }
-            // HAL writes commas between whole names.
-            Some(named) if named.name == "authfullname" && column.name.ends_with("_s") => {
-                draft.authors(
-                    Field::Author,
-                    entities::decode(cell).split(',').filter_map(names::one).collect(),
-                );
+            Some(named)
+                if named.field == Field::Author
+                    && let Some(people) = people_of_program(header, named, &column.name, cell) =>
+            {
+                draft.authors(Field::Author, people);
             }
             Some(named) if named.name == "number" && best[Field::Volume as usize] == u8::MAX => {
                 numbers_of_scholar(&mut draft, named, &column.name, cell);
@@ -107,6 +93,7 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
             Some(named) => {
                 add(&mut draft, named, &column.name, cell, best[named.field as usize] == named.rank);
             }
+            None if column.name.eq_ignore_ascii_case("subtitle") => subtitle = Some(cell),
             None => add_unnamed(&mut draft, &column.name, cell),
         }
     }
@@ -114,11 +101,48 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
         author_in_parts(&mut draft, header, &row);
     }
     let mut reference = draft.finish();
+    if let Some(subtitle) = subtitle {
+        add_subtitle(&mut reference, &entities::decode(subtitle));
+    }
     complete_from_source(&mut reference);
     if let Some(source) = source {
         complete_from_other(&mut reference, source);
     }
     Ok(reference)
+}
+
+/// The names in a cell of a program with its own notation.
+fn people_of_program(header: &Header, named: FieldName, column: &str, cell: &str) -> Option<Vec<String>> {
+    if header.joins_authors {
+        return Some(names::split_cell(&apart(&entities::decode(cell))));
+    }
+    if header.has_natural_names {
+        return names::in_natural_order(cell);
+    }
+    let people = |separator: &str| {
+        let decoded = entities::decode(cell);
+        let name = |person: &str| names::one(person.split("::").next().unwrap_or_default());
+        decoded.split(separator).filter_map(name).collect()
+    };
+    match named.name {
+        // DSpace appends the key of the person in its register.
+        "dccontributorauthor" => Some(people("||")),
+        // HAL writes commas between whole names.
+        "authfullname" if column.ends_with("_s") => Some(people(",")),
+        _ => None,
+    }
+}
+
+/// Appends the subtitle, which the column of titles may repeat.
+fn add_subtitle(reference: &mut Reference, subtitle: &str) {
+    let title = &mut reference.title;
+    let Some(subtitle) = tidy::line(subtitle).filter(|subtitle| !title.ends_with(subtitle.as_str())) else {
+        return;
+    };
+    if !title.is_empty() {
+        title.push_str(if title.ends_with([':', '?', '!', '.']) { " " } else { ": " });
+    }
+    title.push_str(&subtitle);
 }
 
 /// The cells of a row, and `true` if a quotation mark is not closed.
@@ -271,6 +295,9 @@ fn add<'a>(draft: &mut Draft<'a>, named: FieldName, column: &'a str, cell: &'a s
                 Restoration::Range(range) => draft.add_as(named, column, Cow::Owned(range)),
                 Restoration::Unclear => draft.extra.push(column, &entities::decode(cell)),
             }
+        }
+        Field::Date if let Some(date) = dates::of_day_number(cell) => {
+            draft.add_as(named, column, Cow::Owned(date));
         }
         Field::Pmid => match first_pmid(cell) {
             Some((first, is_only)) => {

@@ -149,8 +149,9 @@ impl<'a> FieldResolver<'a> {
     }
 
     fn link(&mut self, value: Value<'a>, wins: bool) -> Option<Value<'a>> {
-        // A file in the library of EndNote or on the computer of a reviewer.
-        if ["internal-pdf:", "file:"].iter().any(|scheme| value.text.trim_start().starts_with(scheme)) {
+        // A file in the library of a program or on the computer of a reviewer.
+        const LOCAL: [&str; 5] = ["internal-pdf:", "file:", "papers2:", "papers3:", "zotero:"];
+        if LOCAL.iter().any(|scheme| value.text.trim_start().starts_with(scheme)) {
             return Some(value);
         }
         self.doi_in_link = self.doi_in_link.take().or_else(|| identifiers::doi_in_url(&value.text));

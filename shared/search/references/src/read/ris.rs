@@ -33,7 +33,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Volume, names: &["VL", "VO"] },
     Rule { field: Field::Issue, names: &["IS", "M1"] },
     Rule { field: Field::FirstPage, names: &["SP", "C7", "PG"] },
-    Rule { field: Field::LastPage, names: &["EP"] },
+    Rule { field: Field::LastPage, names: &["EP", "OP"] },
     Rule { field: Field::Doi, names: &["DO", "DI"] },
     Rule { field: Field::Pmid, names: &["C2", "C5"] },
     Rule { field: Field::Accession, names: &["AN"] },
@@ -186,6 +186,8 @@ fn read_tagged<'a>(text: &'a str, label: labels::Label<'a, [u8; 2]>) -> Draft<'a
             }
             b"M1" if !(is_article && is_issue(value)) => draft.extra.push("M1", &entities::decode(value)),
             b"PG" if !(is_article && are_pages(value)) => draft.extra.push("PG", &entities::decode(value)),
+            // RefWorks writes the last page there, and others the first publication.
+            b"OP" if !is_page(value) => draft.extra.push("OP", &entities::decode(value)),
             b"TY" => {
                 is_article |= ARTICLES.iter().any(|code| code.eq_ignore_ascii_case(value));
                 add(&mut draft, name, value);
@@ -209,7 +211,7 @@ fn read_tagged<'a>(text: &'a str, label: labels::Label<'a, [u8; 2]>) -> Draft<'a
 
 /// The codes of articles, whose number under `M1` is an issue, and whose `PG` has their pages. Other works have the number
 /// of a report or of their pages there.
-const ARTICLES: [&str; 8] = ["JOUR", "EJOUR", "EJOU", "JFULL", "MGZN", "NEWS", "ABST", "INPR"];
+const ARTICLES: [&str; 9] = ["JOUR", "EJOUR", "EJOU", "JFULL", "MGZN", "NEWS", "ABST", "INPR", "ARTICLE"];
 
 /// Returns `true` for `3`, `3-4`, `Suppl 1` and `12 S2`. Databases also write codes, numbers of records and cited works
 /// under `M1`.
@@ -229,6 +231,14 @@ fn is_issue(value: &str) -> bool {
     value.len() <= MAX_LENGTH
         && value.contains(|c: char| c.is_ascii_digit())
         && value.split(is_separator).all(is_part)
+}
+
+/// Returns `true` for `19` and `e19`.
+fn is_page(value: &str) -> bool {
+    const MAX_LENGTH: usize = 8;
+    value.len() <= MAX_LENGTH
+        && value.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && value.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 /// Returns `true` for pages, and `false` for their number: `8 p.`

@@ -58,11 +58,11 @@ pub(crate) const RULES: &[Rule] = &[
         "출판연도", "출판년도", "初回公表日", "登録日", "등록일", "등록일자",
         "fechaderegistro", "datadoregistro", "produceddate", "publicationdatey", "produceddatey",
         "jahrermittelt", "yearderived", "publishtime",
-        "dcdateissued", "dctermsissued",
+        "dcdateissued", "dctermsissued", "publishedprint", "publishedonline",
     ] },
     Rule { field: Field::MonthDay, names: &["month", "publishedmonth", "day"] },
     Rule { field: Field::Journal, names: &[
-        "journal", "journaltitle", "sourcetitle", "secondarytitle", "publicationtitle", "publicationname",
+        "fulljournal", "journal", "journaltitle", "sourcetitle", "secondarytitle", "publicationtitle", "publicationname",
         "journalname", "journalbook", "fulljournalname", "journalfull", "publication", "pubtitle", "periodical",
         "periodicalfull", "parenttitle", "primarylocationsourcedisplayname", "hostvenuedisplayname", "containertitle", "venue",
         "source", "journalabbreviation", "abbreviatedsourcetitle", "journalabbrev", "isoabbreviation",

@@ -195,3 +195,24 @@ fn two_names_in_natural_order_are_split() {
         assert_eq!(references(&table)[0].authors, ["Wei Zhang", "Li Wang, Jr."], "{columns}");
     }
 }
+
+#[test]
+fn further_columns_and_tags_of_programs_are_read() {
+    // RefWorks, Papers and packages of R.
+    let text = "TY  - JOUR\nT1  - Tests\nSP  - 12\nOP  - 19\nUR  - papers3://publication/a\nER  - \n\
+        TY  - JOUR\nT1  - Tests\nSP  - 12\nOP  - Original Publication\nER  - \n\
+        TY  - ARTICLE\nTI  - Tests\nPG  - 12-19\nER  - \n";
+    let found = references(text);
+    let pages: Vec<_> = found.iter().map(|reference| reference.pages.as_deref()).collect();
+    assert_eq!(pages, [Some("12-19"), Some("12"), Some("12-19")]);
+    assert_eq!(found[0].url, None);
+    let table = "title,subtitle,published.print,journal,Full journal\nTests:,a trial,2019-04,J T,J Tests\n\
+        Tests. A trial,A trial,2019,J T,\n";
+    let found = references(table);
+    assert_eq!((found[0].title.as_str(), found[1].title.as_str()), ("Tests: a trial", "Tests. A trial"));
+    assert_eq!((found[0].date.as_deref(), found[1].year), (Some("2019-04"), Some(2019)));
+    assert_eq!((found[0].journal.as_deref(), found[1].journal.as_deref()), (Some("J Tests"), Some("J T")));
+    // A date that a spreadsheet wrote as a number.
+    let found = references("Title,Authors,Date\nTests,\"Roe, A\",43556\n");
+    assert_eq!((found[0].year, found[0].date.as_deref()), (Some(2019), Some("2019-04-01")));
+}
