@@ -26,7 +26,9 @@ pub(crate) const RULES: &[Rule] = &[
         "publictitleofstudy", "scientifictitleofstudy", "títulodelartículo", "títulodoartigo", "titredelarticle", "títulopúblico",
         "títulocientífico", "artikeltitel", "makalebaşlığı", "tytułartykułu", "研究の名称", "平易な研究名称",
         "試験名", "연구제목", "عنوانمقاله",
-        "dctermstitle",
+        "dctermstitle", "titleofarticle", "titleofthearticle", "titleofpaper", "titleofthepaper", "titleofstudy",
+        "titleofthestudy", "titleofpublication", "manuscripttitle", "referencetitle", "citationtitle", "reporttitle",
+        "thesistitle",
     ] },
     Rule { field: Field::Author, names: &[
         "authorfullnames", "fullauthornames", "作者全名", "著者フルネーム", "authors", "author", "authornames", "firstauthors", "authorsprimary",
@@ -35,7 +37,8 @@ pub(crate) const RULES: &[Rule] = &[
         "inventors", "firstauthor", "作者", "作者名", "全部作者", "著者", "著者名", "作成者", "저자", "저자명", "авторы", "автор", "著者氏名", "第一作者", "автори", "autorzy", "yazarlar", "yazar", "forfattere", "forfatter", "författare", "autoři", "penulis", "tekijät", "szerzők", "συγγραφείς", "المؤلفون", "نویسندگان",
         "inventorauthor", "authorstring", "autorinnen", "verfasser", "authorships", "authfullname",
         "autorherausgeberoderinstitution", "autorherausgeberoderorganisation",
-        "dccontributorauthor", "dctermscreator",
+        "dccontributorauthor", "dctermscreator", "allauthors", "listofauthors", "studyauthors", "authorsfullname",
+        "leadauthor", "firstauthorname", "firstauthorlastname", "firstauthorsurname", "firstauthorslastname",
     ] },
     Rule { field: Field::Editor, names: &[
         "editors", "editor", "secondaryauthors", "authorssecondary", "bookeditors", "bookauthors",
@@ -73,7 +76,7 @@ pub(crate) const RULES: &[Rule] = &[
         "títulodafonte", "títulodelafuente", "títulodarevista", "títulodoperiódico", "sourcedisplayname",
         "来源出版物名称", "出版物名", "来源出版物", "情報源",
         "sourcetitleanthologytitle",
-        "dcrelationispartof", "dcrelationjournal", "dcsource", "dctermsispartof", "cgjournal",
+        "dcrelationispartof", "dcrelationjournal", "dcsource", "dctermsispartof", "cgjournal", "nameofjournal", "nameofthejournal",
     ] },
     Rule { field: Field::Book, names: &[
         "booktitle", "anthologytitle", "conferencetitle", "proceedingstitle",
@@ -117,7 +120,7 @@ pub(crate) const RULES: &[Rule] = &[
         "doi号", "urldoi", "doiname",
         "prismdoi", "originalpaperdoi", "doiid",
         "digitalobjectidentifierdoi", "externalidsdoi",
-        "dcidentifierdoi", "cgidentifierdoi",
+        "dcidentifierdoi", "cgidentifierdoi", "doinumber", "doicode",
     ] },
     Rule { field: Field::Pmid, names: &[
         "pmid", "pubmedid", "medlinepmid", "pubmedidentifier", "idspmid", "pm",
@@ -304,7 +307,7 @@ fn decoded(row: &[u8]) -> impl Iterator<Item = Cow<'_, str>> {
 }
 
 /// The encodings of tables with names of columns in other scripts.
-static ENCODINGS: [&encoding_rs::Encoding; 9] = [
+static ENCODINGS: [&encoding_rs::Encoding; 11] = [
     encoding_rs::WINDOWS_1252,
     encoding_rs::GB18030,
     encoding_rs::SHIFT_JIS,
@@ -314,6 +317,8 @@ static ENCODINGS: [&encoding_rs::Encoding; 9] = [
     encoding_rs::WINDOWS_1250,
     encoding_rs::WINDOWS_1254,
     encoding_rs::WINDOWS_1257,
+    encoding_rs::WINDOWS_1253,
+    encoding_rs::WINDOWS_1256,
 ];
 
 /// Returns `true` if a table with this header quotes its cells.

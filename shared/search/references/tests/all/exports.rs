@@ -2,7 +2,7 @@
 
 use references::{Format, Reference};
 
-use crate::{read, references};
+use crate::{read, reference, references};
 
 fn own(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
@@ -215,4 +215,19 @@ fn further_columns_and_tags_of_programs_are_read() {
     // A date that a spreadsheet wrote as a number.
     let found = references("Title,Authors,Date\nTests,\"Roe, A\",43556\n");
     assert_eq!((found[0].year, found[0].date.as_deref()), (Some(2019), Some("2019-04-01")));
+}
+
+#[test]
+fn tables_in_greek_and_arabic_encodings_are_read() {
+    // Windows-1253 and Windows-1256.
+    let greek = b"\xD4\xDF\xF4\xEB\xEF\xF2;\xC8\xED\xEE\xDC\xF1\xE9\xEF\xF2;\xDD\xF4\xEF\xF2\n\xCC\xE5\xEB\xDD\xF4\xE7;a;2015\n";
+    let arabic = b"\xC7\xE1\xDA\xE4\xE6\xC7\xE4;\xC7\xE1\xE3\xC4\xE1\xDD\xE6\xE4;\xC7\xE1\xD3\xE4\xC9\n\xCF\xD1\xC7\xD3\xC9 \xC7\xE1\xE4\xE6\xE3;a;2015\n";
+    for (bytes, title) in [(greek.as_slice(), "Μελέτη"), (arabic, "دراسة النوم")] {
+        let (outcomes, _) = read(bytes).unwrap();
+        assert_eq!(outcomes.into_iter().map(reference).next().unwrap().title, title);
+    }
+    let table = "Study ID,First author last name,Year of publication,Title of article,DOI number\n1,Roe,2015,Tests,10.5555/a\n";
+    let found = references(table).remove(0);
+    assert_eq!((found.title.as_str(), found.authors), ("Tests", own(&["Roe"])));
+    assert_eq!((found.year, found.doi.as_deref()), (Some(2015), Some("10.5555/a")));
 }
