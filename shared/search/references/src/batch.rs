@@ -16,9 +16,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::{
     Format, Outcome, Quarantine, Record, Reference,
-    encoding::{
-        Decoder, decode, decode_cut, encoded_twice, partly_encoded_twice, printable_utf8, without_c1,
-    },
+    encoding::{Decoder, EncodedTwice, decode, decode_cut, encoded_twice, printable_utf8, without_c1},
     outcome::{EXCERPT_CHARS, REASON_CHARS},
     read,
     work::{self, Stop},
@@ -228,9 +226,11 @@ impl Batch<'_> {
     fn reference(&self, text: &str, dropped: usize, parents: read::Parents<'_>) -> Result<Reference, String> {
         let (mut twice, mut dropped) = (None, dropped);
         let read = || {
-            let whole = encoded_twice(text).map(|text| (text, "it was encoded in UTF-8 twice"));
-            let parts = || Some((partly_encoded_twice(text)?, "parts of it were encoded in UTF-8 twice"));
-            let decoded = whole.or_else(parts).map(|(text, note)| {
+            let decoded = encoded_twice(text).map(|decoded| {
+                let (text, note) = match decoded {
+                    EncodedTwice::Whole(text) => (text, "it was encoded in UTF-8 twice"),
+                    EncodedTwice::Partly(text) => (text, "parts of it were encoded in UTF-8 twice"),
+                };
                 twice = Some(note.to_owned());
                 text
             });

@@ -232,24 +232,25 @@ pub(crate) fn decode<'a>(bytes: &'a [u8], legacy: Decoder) -> Result<(Cow<'a, st
     }
 }
 
+/// A text with characters that were encoded in UTF-8 twice.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum EncodedTwice {
+    /// All characters were. The text is decoded.
+    Whole(String),
+    /// Some characters were, because a program combined values from two sources. These are decoded.
+    Partly(String),
+}
+
 /// Decodes a text that a program encoded in UTF-8 twice, because it took the bytes for Windows-1252: `MÃ¼ller`.
-pub(crate) fn encoded_twice(text: &str) -> Option<String> {
-    if !has_first_byte(text.as_bytes()) || !spend(text.len()) {
+pub(crate) fn encoded_twice(text: &str) -> Option<EncodedTwice> {
+    if !has_first_byte(text.as_bytes()) || !spend(2 * text.len()) {
         return None;
     }
     // The program may have taken the bytes for ISO-8859-1.
-    let text = if has_c1(text) { text.chars().map(windows_1252).collect() } else { Cow::Borrowed(text) };
-    let (bytes, _, has_errors) = encoding_rs::WINDOWS_1252.encode(&text);
-    if has_errors { None } else { String::from_utf8(bytes.into_owned()).ok() }
-}
-
-/// Decodes the characters of a text that were encoded in UTF-8 twice, if others were not: a program combined values from
-/// two sources. Returns `None` if there are none.
-pub(crate) fn partly_encoded_twice(text: &str) -> Option<String> {
-    if !has_first_byte(text.as_bytes()) || !spend(text.len()) {
-        return None;
-    }
-    parts::decoded(text)
+    let latin = if has_c1(text) { text.chars().map(windows_1252).collect() } else { Cow::Borrowed(text) };
+    let (bytes, _, has_errors) = encoding_rs::WINDOWS_1252.encode(&latin);
+    let whole = if has_errors { None } else { String::from_utf8(bytes.into_owned()).ok() };
+    whole.map(EncodedTwice::Whole).or_else(|| parts::decoded(text).map(EncodedTwice::Partly))
 }
 
 /// Returns `true` for a text with a first byte of a letter of European alphabets or of punctuation as a character of
@@ -458,16 +459,20 @@ mod tests {
 
     #[test]
     fn text_encoded_twice_is_decoded_again() {
-        assert_eq!(encoded_twice("MÃ¼ller â€“ FranÃ§ois").as_deref(), Some("Müller – François"));
-        for text in ["Müller", "SÃO PAULO", "MÃ¼ller and Müller", "Ã", "Muller"] {
+        let whole = |text: &str| Some(EncodedTwice::Whole(text.to_owned()));
+        assert_eq!(encoded_twice("MÃ¼ller â€“ FranÃ§ois"), whole("Müller – François"));
+        let partly = Some(EncodedTwice::Partly("Müller and Müller".to_owned()));
+        assert_eq!(encoded_twice("MÃ¼ller and Müller"), partly);
+        for text in ["Müller", "SÃO PAULO", "Ã", "Muller"] {
             assert_eq!(encoded_twice(text), None, "{text}");
         }
     }
 
     #[test]
     fn controls_are_characters_of_windows_1252() {
-        assert_eq!(encoded_twice("\u{c3}\u{81}lvarez \u{e2}\u{80}\u{9c}a").as_deref(), Some("Álvarez “a"));
-        assert_eq!(encoded_twice("â€œaâ€\u{9d}").as_deref(), Some("“a”"));
+        let whole = |text: &str| Some(EncodedTwice::Whole(text.to_owned()));
+        assert_eq!(encoded_twice("\u{c3}\u{81}lvarez \u{e2}\u{80}\u{9c}a"), whole("Álvarez “a"));
+        assert_eq!(encoded_twice("â€œaâ€\u{9d}"), whole("“a”"));
         for (text, read, dropped) in [
             ("O\u{92}Roe \u{96} c\u{9c}ur", "O’Roe – cœur", 0),
             ("\u{98}Das\u{9c} Herz", "Das Herz", 0),

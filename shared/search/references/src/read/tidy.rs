@@ -104,10 +104,13 @@ pub(super) fn without_page_elements(value: Cow<'_, str>) -> Cow<'_, str> {
     const EMPHASIS: [&str; 8] = ["strong", "/strong", "em", "/em", "b", "/b", "span", "/span"];
     /// The maximum length of an element with its attributes.
     const MAX_ELEMENT: usize = 200;
-    let is_found = |needle: &str| memchr::memmem::find(value.as_bytes(), needle.as_bytes()).is_some();
-    let is_page = memchr(b'<', value.as_bytes()).is_some_and(|at| {
-        let start = &value[at..];
-        ["<p>", "<p ", "<div", "<P>", "<DIV"].iter().any(|first| start.starts_with(first)) || is_found("<br")
+    let bytes = value.as_bytes();
+    let is_page = memchr::memchr_iter(b'<', bytes).enumerate().any(|(number, at)| {
+        let element = &bytes[at..];
+        let is_first = || {
+            [b"<p>".as_slice(), b"<p ", b"<div", b"<P>", b"<DIV"].iter().any(|name| element.starts_with(name))
+        };
+        element.starts_with(b"<br") || (number == 0 && is_first())
     });
     if !is_page || !spend(2 * value.len()) {
         return value;

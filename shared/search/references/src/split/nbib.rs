@@ -17,14 +17,14 @@ use crate::Format;
 const TAG_PREFIX: usize = MARK_LENGTH + 16;
 
 fn kind(line: &[u8]) -> LineRole {
-    let line = unnumbered(unmarked(line));
+    let line = unmarked(line);
     match tagged(line).map(|(length, _)| &line[..length]) {
         Some(b"PMID") => LineRole::Type,
         Some(b"OWN") => LineRole::Number,
         Some(b"PMC" | b"STAT" | b"UI" | b"VN") => LineRole::UntypedStart,
         Some(b"TI") => LineRole::Title(0),
         Some(_) => LineRole::Tag,
-        None if numbered::is_ovid(line) => LineRole::Type,
+        None if numbered::is_ovid(line) || unnumbered(line).len() < line.len() => LineRole::Type,
         None => LineRole::Other,
     }
 }
@@ -61,23 +61,36 @@ pub(crate) fn ovid_format(next: &[u8]) -> Format {
 
 /// The tag of a line, and the offset of its value.
 pub(crate) fn tag(line: &str) -> Option<(&str, usize)> {
-    let text = &line[line.len() - unnumbered(line.as_bytes()).len()..];
-    let before = line.len() - text.len();
-    tagged(text.as_bytes()).map(|(length, value)| (&text[..length], before + value))
+    let found = tagged(line.as_bytes()).map(|(length, value)| (&line[..length], value));
+    found.or_else(|| tag_behind_number(line))
+}
+
+/// The tag behind the number of a record.
+fn tag_behind_number(line: &str) -> Option<(&str, usize)> {
+    let number = line.len() - unnumbered(line.as_bytes()).len();
+    let text = line.get(number..).filter(|_| number > 0)?;
+    tagged(text.as_bytes()).map(|(length, value)| (&text[..length], number + value))
+}
+
+fn begins_with_digit(line: &[u8]) -> bool {
+    matches!(line, [b'0'..=b'9', ..])
 }
 
 /// A line without the number of its record, which pages of the former PubMed have: `12: PMID- 123`, `12. PMID- 123`.
+#[inline]
 pub(super) fn unnumbered(line: &[u8]) -> &[u8] {
+    if begins_with_digit(line) { &line[number_length(line)..] } else { line }
+}
+
+/// The length of the number before a PMID.
+#[cold]
+fn number_length(line: &[u8]) -> usize {
     /// The maximum number of digits, so that the determining bytes of a line contain its tag.
     const MAX_DIGITS: usize = 6;
-    if !line.first().is_some_and(u8::is_ascii_digit) {
-        return line;
-    }
     let digits = line.iter().take(MAX_DIGITS).take_while(|byte| byte.is_ascii_digit()).count();
     let rest = line[digits..].strip_prefix(b": ").or_else(|| line[digits..].strip_prefix(b". "));
-    rest.map(|rest| rest.strip_prefix(b" ").unwrap_or(rest))
-        .filter(|rest| is_identifier(rest))
-        .unwrap_or(line)
+    let rest = rest.map(|rest| rest.strip_prefix(b" ").unwrap_or(rest)).filter(|rest| is_identifier(rest));
+    rest.map_or(0, |rest| line.len() - rest.len())
 }
 
 /// Returns `true` for `PMID-`, before a blank or a number.
