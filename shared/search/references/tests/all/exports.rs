@@ -108,7 +108,7 @@ fn organisations_without_braces_keep_their_order() {
 }
 
 #[test]
-fn numbers_of_articles_under_other_ris_tags_are_read() {
+fn issues_and_pages_under_other_tags_are_read() {
     let with = |kind: &str, lines: &str| {
         references(&format!("TY  - {kind}\nTI  - Tests\n{lines}\nER  - \n")).remove(0)
     };
