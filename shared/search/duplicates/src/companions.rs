@@ -69,12 +69,12 @@ const PREFIXES: [(&str, &str); 41] = [
     ("sub", "supra"), ("homo", "poly"), ("maxi", "mini"),
 ];
 
-/// Prefixes that change the meaning of the word without them: `nonsmokers`, `asymptomatic`,
-/// `esomeprazole`.
+/// Prefixes that change the meaning of the word without them: `nonsmokers`, `asymptomatic`, `esomeprazole`. Stop words are
+/// absent, because titles lose them: `in-hospital`.
 #[rustfmt::skip]
-const ADDED_PREFIXES: [&str; 27] = [
-    "a", "anti", "de", "des", "dex", "dis", "es", "ex", "extra", "hydroxy", "hyper", "hypo", "im", "in", "inter",
-    "intra", "levo", "methyl", "micro", "non", "nor", "post", "pre", "pro", "re", "sub", "un",
+const ADDED_PREFIXES: [&str; 25] = [
+    "a", "anti", "des", "dex", "dis", "es", "ex", "extra", "hydroxy", "hyper", "hypo", "im", "inter", "intra", "levo",
+    "methyl", "micro", "non", "nor", "post", "pre", "pro", "re", "sub", "un",
 ];
 
 /// Words that resemble each other and differ in meaning. Each pair is sorted.
@@ -149,13 +149,16 @@ const MODIFIERS: [&str; 22] = [
 /// Returns `true` if only one title has such a word, which the other does not join to the word behind it: `smokers` and
 /// `ex-smokers`, but not `non-smokers` and `nonsmokers`.
 fn has_added_modifier(a: &Fields, b: &Fields) -> bool {
+    /// The maximum number of words up to the end of the joined word.
+    const MAX_BETWEEN: usize = 3;
     fn has_own(words: &[String], others: &[String]) -> bool {
         words.iter().enumerate().filter(|(_, word)| MODIFIERS.contains(&word.as_str())).any(|(at, word)| {
             spend(others.len());
-            let next = words.get(at + 1).map_or("", String::as_str);
+            // `pre- and post-natal` is `prenatal and postnatal`.
+            let next = || words.iter().skip(at + 1).take(MAX_BETWEEN);
             let is_joined = |other: &String| {
                 let rest = other.strip_prefix(word.as_str());
-                rest.is_some_and(|rest| rest.is_empty() || is_spelling(rest, next))
+                rest.is_some_and(|rest| rest.is_empty() || next().any(|next| is_spelling(rest, next)))
             };
             !others.iter().any(is_joined)
         })

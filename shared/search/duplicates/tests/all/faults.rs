@@ -114,6 +114,14 @@ fn prefix_or_modifier_separates_companion_works() {
     }
     for (one, other) in [
         (
+            "In-hospital mortality of stroke in patients of Rome",
+            "Inhospital mortality of stroke patients of Rome",
+        ),
+        (
+            "Pre- and post-natal depression among women in Rome",
+            "Prenatal and postnatal depression among women in Rome",
+        ),
+        (
             "Aciclovir and sulphamethoxazole for infections of rats",
             "Acyclovir and sulfamethoxazole for infection of rats",
         ),
