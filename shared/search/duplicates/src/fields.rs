@@ -14,7 +14,7 @@ use crate::trials::{is_register, is_registration, registration};
 
 /// The version of the extracted fields. It increases when the same record yields different fields; stored fields of
 /// earlier versions are then extracted again.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 /// The maximum number of authors that are compared: a large collaboration is recognized by the first of them.
 const MAX_AUTHORS: usize = 100;

@@ -147,11 +147,16 @@ impl Title {
             is_notice: is_notice(folded)
                 || SUPPLEMENTS.iter().any(|supplement| first.starts_with(supplement))
                 || (is_label && is_notice(&label)),
-            is_reply: is_reply(&first) || (is_label && is_reply(&last)),
+            is_reply: (is_reply(&first) && !begins_with_prefix(folded)) || (is_label && is_reply(&last)),
             is_foreign: is_foreign(start(folded, MAX_LETTERS)),
             words: title_words(folded, &labels),
         }
     }
+}
+
+/// Returns `true` for `re-evaluation`, which announces no reply.
+fn begins_with_prefix(folded: &str) -> bool {
+    folded.trim_start().strip_prefix("re-").is_some_and(|rest| rest.starts_with(char::is_alphabetic))
 }
 
 /// The positions of words in capitals that are labels, although they look like stop words: `hepatitis A`, `patients with
@@ -551,8 +556,13 @@ mod tests {
         ] {
             assert!(!Title::read(title).is_notice, "{title}");
         }
-        for title in ["Zinc in adults after a retraction", "Recovery", "Responses to zinc", "Comment letters"]
-        {
+        for title in [
+            "Zinc in adults after a retraction",
+            "Recovery",
+            "Re-evaluation of zinc",
+            "Responses to zinc",
+            "Comment letters",
+        ] {
             let title = Title::read(title);
             assert!(!title.is_notice && !title.is_reply, "{title:?}");
         }

@@ -114,6 +114,10 @@ fn prefix_or_modifier_separates_companion_works() {
     }
     for (one, other) in [
         (
+            "Re-operation after hip fractures: a study of Norway",
+            "Reoperation after hip fractures: study of Norway",
+        ),
+        (
             "In-hospital mortality of stroke in patients of Rome",
             "Inhospital mortality of stroke patients of Rome",
         ),
