@@ -42,7 +42,7 @@ fn work_of(file: &str) -> u64 {
     work::counted(|| read_in_chunks(file.as_bytes(), 64 * 1024, Limits::default())).1
 }
 
-/// Fails if double the size takes three times the work, or if the work exceeds the budget.
+/// Fails if double the size takes three times the work, or if the work also exceeds the budget for a larger file.
 fn assert_proportional(gap: (&str, &str), fragments: (&str, &str, &str), bytes: usize) {
     assert_file_proportional(|bytes| file(gap, fragments, bytes), bytes, &(gap, fragments));
 }
@@ -50,12 +50,15 @@ fn assert_proportional(gap: (&str, &str), fragments: (&str, &str, &str), bytes: 
 fn assert_file_proportional(file: impl Fn(usize) -> String, bytes: usize, shape: &impl std::fmt::Debug) {
     let of = |bytes: usize| work_of(&file(bytes));
     let (once, twice) = (of(bytes), of(2 * bytes));
-    let longest = file(2 * bytes).len();
     // A single jump is possible, because a larger record may be read although a smaller one was refused early. A file
     // that no reader accepts takes no work.
     let grows = twice == 0 || twice < 3 * once || of(4 * bytes) < 3 * twice;
     assert!(grows, "{once} and {twice} for {shape:?}");
-    assert!(twice <= work::budget(longest), "{twice} for {longest} bytes of {shape:?}");
+    // The search for the end of a part may scan a fixed number of bytes for each of many starts, which is a large share
+    // of a small file.
+    let is_within_budget = |work: u64, bytes: usize| work <= work::budget(file(bytes).len());
+    let fits = is_within_budget(twice, 2 * bytes) || is_within_budget(of(32 * bytes), 32 * bytes);
+    assert!(fits, "{twice} for {} bytes of {shape:?}", file(2 * bytes).len());
 }
 
 /// Shapes that once needed quadratic work, or a scan of a fixed part of the file for every few bytes.
