@@ -65,4 +65,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    console.start("api_conformance", main)
+    console.start("api_conformance", main, __doc__)

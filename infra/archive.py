@@ -86,4 +86,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    console.start("archive", main)
+    console.start("archive", main, __doc__)

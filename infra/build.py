@@ -111,4 +111,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    console.start("build", main)
+    console.start("build", main, __doc__)

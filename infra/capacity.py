@@ -195,4 +195,4 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    console.start("capacity", main)
+    console.start("capacity", main, __doc__)

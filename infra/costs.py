@@ -162,4 +162,4 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    console.start("costs", main)
+    console.start("costs", main, __doc__)

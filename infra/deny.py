@@ -44,4 +44,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    console.start("deny", main)
+    console.start("deny", main, __doc__)

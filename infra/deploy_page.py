@@ -45,4 +45,4 @@ def read(account: deploy.Account, stack: str) -> tuple[preflight.Deployed, Page]
 
 
 if __name__ == "__main__":
-    console.start("deploy-page", main)
+    console.start("deploy-page", main, __doc__)

@@ -110,4 +110,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    console.start("deployment", main)
+    console.start("deployment", main, __doc__)

@@ -45,4 +45,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    console.start("diagram", main)
+    console.start("diagram", main, __doc__)

@@ -107,4 +107,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    console.start("generated_client", main)
+    console.start("generated_client", main, __doc__)

@@ -144,4 +144,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    console.start("hostile", main)
+    console.start("hostile", main, __doc__)

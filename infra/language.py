@@ -27,4 +27,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    console.start("language", main)
+    console.start("language", main, __doc__)

@@ -46,4 +46,4 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    console.start("lines", main)
+    console.start("lines", main, __doc__)

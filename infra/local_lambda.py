@@ -188,4 +188,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    console.start("local-lambda", main)
+    console.start("local-lambda", main, __doc__)

@@ -233,4 +233,4 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    console.start("operate", main)
+    console.start("operate", main, __doc__)

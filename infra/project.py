@@ -129,4 +129,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    console.start("project", main)
+    console.start("project", main, __doc__)

@@ -140,4 +140,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    console.start("prove", main)
+    console.start("prove", main, __doc__)

@@ -53,4 +53,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    console.start("recovery", main)
+    console.start("recovery", main, __doc__)

@@ -102,4 +102,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    console.start("services", main)
+    console.start("services", main, __doc__)

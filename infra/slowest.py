@@ -44,4 +44,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    console.start("slowest", main)
+    console.start("slowest", main, __doc__)

@@ -125,4 +125,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    console.start("tools", main)
+    console.start("tools", main, __doc__)

@@ -18,7 +18,11 @@ def usage(text: str | None) -> int:
     return 2
 
 
-def start(name: str, main: Callable[[list[str]], int]) -> NoReturn:
+def start(name: str, main: Callable[[list[str]], int], description: str | None = None) -> NoReturn:
+    """Runs a program. Its description is the answer to `--help`, unless the program parses this itself."""
+    if description and sys.argv[1:] in (["-h"], ["--help"]):
+        print(description.strip())
+        sys.exit(0)
     try:
         sys.exit(main(sys.argv[1:]))
     except Failure as failure:
