@@ -1,6 +1,6 @@
 //! Command-line arguments.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -540,9 +540,9 @@ pub(crate) struct Serve {
     /// [default: 127.0.0.1:8080 for the embedded backend, none for aws]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<SocketAddr>,
-    /// Host name that clients use for the HTTP API, for example behind a proxy; may be repeated. Requests then need the
-    /// token on every address [default: localhost and the address itself]
-    #[arg(long, value_name = "NAME")]
+    /// Host name or address that clients use for the HTTP API, for example behind a proxy or a container's port; may be
+    /// repeated. Requests then need the token on every address [default: localhost and the address itself]
+    #[arg(long, value_name = "NAME", value_parser = host_name)]
     pub(crate) host: Vec<String>,
     #[command(flatten)]
     pub(crate) location: Location,
@@ -858,6 +858,18 @@ pub(crate) struct FailuresStop {
     pub(crate) output: Output,
 }
 
+/// Parses the name or the address of a host, as the header `Host` has it without a port.
+fn host_name(text: &str) -> Result<String, String> {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    let is_name = (1..=253).contains(&text.len()) && text.bytes().all(is_allowed);
+    match is_name || text.parse::<IpAddr>().is_ok() {
+        true => Ok(text.to_owned()),
+        false => {
+            Err("a host name has letters, digits, dots and hyphens, and neither a port nor a path".to_owned())
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -867,6 +879,16 @@ mod tests {
     #[test]
     fn definitions_are_consistent() {
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn host_is_a_name_or_an_address() {
+        for host in ["imports.example", "localhost", "my_host-2", "192.0.2.7", "2001:db8::7"] {
+            assert_eq!(host_name(host).as_deref(), Ok(host));
+        }
+        for host in ["", "bad host", "imports.example:8080", "https://imports.example", "imports.example/"] {
+            assert!(host_name(host).is_err(), "{host}");
+        }
     }
 
     #[test]

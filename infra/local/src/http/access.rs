@@ -103,12 +103,16 @@ impl AccessPolicy {
     }
 
     /// Returns `true` if the host is this server. The owner of a name can make it resolve to any machine, so names are
-    /// compared with the known ones. Addresses are reliable.
+    /// compared with the known ones. Addresses are reliable, but behind a proxy or in a container clients use another one
+    /// than this machine has.
     fn is_same_origin(&self, host: &str, local: IpAddr) -> bool {
         let host = host.strip_suffix('.').unwrap_or(host);
         let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         match address.parse::<IpAddr>() {
-            Ok(address) => address.is_loopback() || address.to_canonical() == local.to_canonical(),
+            Ok(address) => {
+                let is_named = || self.hosts.iter().any(|name| name.parse() == Ok(address));
+                address.is_loopback() || address.to_canonical() == local.to_canonical() || is_named()
+            }
             Err(_) => {
                 let is = |name: &str| host.eq_ignore_ascii_case(name);
                 is("localhost") || self.hosts.iter().any(|name| is(name))
@@ -210,8 +214,14 @@ mod tests {
             let Err(AccessDenied::Misdirected(named)) = from(host, &[]) else { panic!("{host}") };
             assert!(host.starts_with(&named), "{named}");
         }
-        let elsewhere = AccessPolicy { hosts: vec!["imports.example".into()], ..AccessPolicy::default() };
-        for (host, local) in [("imports.EXAMPLE:8080", "192.0.2.1"), ("192.0.2.1:80", "::ffff:192.0.2.1")] {
+        let hosts = ["imports.example", "192.0.2.7", "2001:db8::7"].map(str::to_owned).to_vec();
+        let elsewhere = AccessPolicy { hosts, ..AccessPolicy::default() };
+        for (host, local) in [
+            ("imports.EXAMPLE:8080", "192.0.2.1"),
+            ("192.0.2.1:80", "::ffff:192.0.2.1"),
+            ("192.0.2.7:8080", "172.17.0.2"),
+            ("[2001:db8::7]:8080", "172.17.0.2"),
+        ] {
             assert_eq!(request(&elsewhere, local, &[("host", host)]), Ok(()), "{host}");
         }
     }
