@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use jiff::{ToSpan, civil};
+
 use crate::work::spend;
 
 /// The range of years in references. Any other number is not a year.
@@ -357,22 +359,9 @@ fn english_month(word: &str) -> Option<u8> {
 /// has fewer digits.
 pub(super) fn of_day_number(cell: &str) -> Option<String> {
     /// The days of 1940 to 2049.
-    const DAYS: std::ops::RangeInclusive<u32> = 14_611..=54_788;
-    /// The days from 1 March of the year 0 to 30 December 1899.
-    const BEFORE: u32 = 693_899;
-    const IN_ERA: u32 = 146_097;
-    let days: u32 = cell.trim().parse().ok().filter(|days| DAYS.contains(days))?;
-    // The Gregorian calendar repeats after an era of 400 years. Years begin in March here, so that a leap day is the
-    // last day of a year.
-    let (era, day_of_era) = ((days + BEFORE) / IN_ERA, (days + BEFORE) % IN_ERA);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / (IN_ERA - 1)) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = 400 * era + year_of_era + u32::from(month < 3);
-    Some(format!("{year}-{month:02}-{day:02}"))
+    const DAYS: RangeInclusive<i32> = 14_611..=54_788;
+    let days: i32 = cell.trim().parse().ok().filter(|days| DAYS.contains(days))?;
+    Some(civil::date(1899, 12, 30).checked_add(days.days()).ok()?.to_string())
 }
 
 #[cfg(test)]
