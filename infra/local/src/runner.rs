@@ -374,8 +374,8 @@ where
             let mut declared = ports.clone();
             *declared.as_mut() = ports.as_ref().clone().declared_by(function, self.system.queues);
             if is_long(spec) {
-                // A turn ends long before the time limit.
-                declared.as_mut().overtime = Some(time_limit(spec));
+                // A turn is shorter than a call may last. Only the time limit of the function stops the call.
+                declared.as_mut().overtime = None;
             }
             let consumer = build(&declared)?;
             consumers.insert(queue.clone(), QueueConsumer { spec, consumer, reporter, times });
