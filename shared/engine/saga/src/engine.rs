@@ -483,10 +483,11 @@ impl OpenSession<'_> {
     /// Grants the tokens before the messages that carry them are sent, because a message may be received immediately. A
     /// repeated commit does not grant them again: they may have been used in the meantime.
     async fn grant(&mut self) -> Result<(), CommitError> {
-        self.session.check()?;
         if self.is_granted || self.tokens.is_empty() {
             return Ok(());
         }
+        // A session that will be refused gets no tokens.
+        self.session.check()?;
         let now = self.entry.sessions.dispatcher.reporter.host.now();
         // If this fails, all tokens are granted again. No message is sent yet, so none of them can be used.
         grant_all(self.entry.tokens.as_ref(), &by_partition(&self.tokens), now)
