@@ -78,7 +78,7 @@ impl HandlerResult {
     /// saga rejects the reply.
     ///
     /// # Errors
-    /// Returns an error if the reply cannot be represented in JSON; a retry does not help.
+    /// Returns the errors of [`Self::indexed_reply`].
     pub fn reply<P: Payload>(self, reply: &P) -> Result<Self, HandlerError> {
         self.reply_to(P::QUEUE, reply)
     }
@@ -87,7 +87,7 @@ impl HandlerResult {
     /// whose events have one form.
     ///
     /// # Errors
-    /// Returns an error if the reply cannot be represented in JSON; a retry does not help.
+    /// Returns the errors of [`Self::indexed_reply`].
     pub fn reply_to<P: Payload>(self, queue: Queue, reply: &P) -> Result<Self, HandlerError> {
         let index = self.replies.len();
         self.indexed_reply(index, queue, reply)
@@ -97,7 +97,7 @@ impl HandlerResult {
     /// and the index. Handlers that may both answer one command use different indexes; the token admits only one reply.
     ///
     /// # Errors
-    /// Returns an error if the reply cannot be represented in JSON; a retry does not help.
+    /// Returns the errors of [`Self::indexed_reply`].
     pub fn reply_as<P: Payload>(self, index: usize, reply: &P) -> Result<Self, HandlerError> {
         self.indexed_reply(index, P::QUEUE, reply)
     }
