@@ -15,8 +15,7 @@ use crate::workspace::{self, Workspace};
 /// Cancels a search and deletes its studies.
 pub(crate) async fn cancel(args: &Inspect) -> anyhow::Result<bool> {
     let workspace = Workspace::open_or_operate(workspace::settings(&args.output.location)?).await?;
-    let job =
-        find::search(&workspace, workspace.project(&args.search.project).await?, &args.search.search).await?;
+    let job = find::search(&workspace, &args.search.project, &args.search.search).await?;
     let function = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
     match function.cancel(&ProjectAccess::All, job.search_id).await? {
         Cancellation::Accepted => {}
@@ -38,8 +37,7 @@ pub(crate) async fn cancel(args: &Inspect) -> anyhow::Result<bool> {
 pub(crate) async fn delete(args: &Delete) -> anyhow::Result<bool> {
     let (consent, args) = (args.consent, &args.inspect);
     let workspace = Workspace::open_or_operate(workspace::settings(&args.output.location)?).await?;
-    let job =
-        find::search(&workspace, workspace.project(&args.search.project).await?, &args.search.search).await?;
+    let job = find::search(&workspace, &args.search.project, &args.search.search).await?;
     let name = job.name.as_ref().map(|name| format!(" \"{name}\"")).unwrap_or_default();
     let studies = counted(job.studies(), "study", "studies");
     let what = format!("import {}{name}, with {studies} and its uploaded files", job.search_id);

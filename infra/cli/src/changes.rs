@@ -18,7 +18,8 @@ pub(crate) async fn run(args: &args::Changes) -> anyhow::Result<bool> {
     let project = workspace.project(&args.project).await?;
     let read = |text: &String| {
         ChangeCursor::read(project, text).with_context(|| {
-            format!("--since is not a cursor of review {project}; call `search-import changes` without it")
+            let review = workspace.review_label(&args.project);
+            format!("--since is not a cursor of {review}; call `search-import changes` without it")
         })
     };
     let since = args.since.as_ref().map(read).transpose()?;

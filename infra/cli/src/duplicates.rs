@@ -1,7 +1,7 @@
 //! Duplicate studies of a project, and reviewers' decisions about them.
 
 use anyhow::{Context, bail};
-use imports::{Duplicate, Job, JobState, ProjectId, ReadStudies, Selection, Study, StudyRef, Tier, readable};
+use imports::{Duplicate, Job, JobState, ReadStudies, Selection, Study, StudyRef, Tier, readable};
 use local::output;
 use messages::StoreError;
 use messages::escape::escape_for_terminal;
@@ -38,7 +38,7 @@ pub(crate) async fn run(args: &args::Duplicates) -> anyhow::Result<bool> {
         }
     }
     if is_empty {
-        output::remark(&find::no_searches(&workspace, project));
+        output::remark(&find::no_searches(&workspace, &args.project));
     }
     Ok(list.damaged.report())
 }
@@ -169,7 +169,7 @@ pub(crate) async fn decide(args: &args::Decide) -> anyhow::Result<bool> {
     let project = workspace.project(&args.project).await?;
     let mut studies = Vec::new();
     for study in &args.studies {
-        studies.push(named(&workspace, project, study).await?);
+        studies.push(named(&workspace, &args.project, study).await?);
     }
     let service = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
     let request = DecisionRequest {
@@ -186,9 +186,8 @@ pub(crate) async fn decide(args: &args::Decide) -> anyhow::Result<bool> {
         }
         DecisionOutcome::Unknown(index) => {
             let study = args.studies.get(index).map_or("", String::as_str);
-            bail!(
-                "review {project} has no study {study}; `search-import duplicates` lists possible duplicates"
-            )
+            let review = workspace.review_label(&args.project);
+            bail!("{review} has no study {study}; `search-import duplicates` lists possible duplicates")
         }
     };
     workspace.run_until_idle(&args.output.location).await?;
@@ -206,7 +205,7 @@ pub(crate) fn user_name() -> String {
 }
 
 /// Finds a study by its name, `SEARCH:FILE-RECORD`.
-async fn named(workspace: &Workspace, project: ProjectId, text: &str) -> anyhow::Result<StudyRef> {
+async fn named(workspace: &Workspace, review: &args::Project, text: &str) -> anyhow::Result<StudyRef> {
     let parts = || {
         let (search, place) = text.rsplit_once(':')?;
         let (position, record) = place.split_once('-')?;
@@ -214,7 +213,7 @@ async fn named(workspace: &Workspace, project: ProjectId, text: &str) -> anyhow:
     };
     let (search, position, record) = parts()
         .with_context(|| format!("\"{text}\" is not the name of a study, such as 0198c2f4:0-17; `search-import duplicates` prints the names"))?;
-    let job = find::search(workspace, project, search).await?;
+    let job = find::search(workspace, review, search).await?;
     let file = job.files.get(position).with_context(|| {
         format!(
             "import {} has {} files, numbered from 0, and no file {position}",

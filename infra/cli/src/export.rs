@@ -55,10 +55,7 @@ pub(crate) async fn run(args: &args::Export) -> anyhow::Result<bool> {
     let mut files = Vec::new();
     let searches = searches(&workspace, args).await?;
     if searches.is_empty() {
-        bail!(
-            "nothing was written: {}",
-            find::no_searches(&workspace, workspace.project(&args.project).await?)
-        );
+        bail!("nothing was written: {}", find::no_searches(&workspace, &args.project));
     }
     for search in searches {
         files.extend(imported_files(&service, search).await?);
@@ -103,11 +100,12 @@ impl args::Export {
 
 /// Returns the requested search and its repairs, or all searches of a project ordered by their ids.
 async fn searches(workspace: &Workspace, args: &args::Export) -> anyhow::Result<Vec<SearchId>> {
-    let project = workspace.project(&args.project).await?;
     if let Some(text) = &args.search {
-        let jobs = find::with_repairs(workspace, find::search(workspace, project, text).await?).await?;
+        let job = find::search(workspace, &args.project, text).await?;
+        let jobs = find::with_repairs(workspace, job).await?;
         return Ok(jobs.into_iter().map(|job| job.search_id).collect());
     }
+    let project = workspace.project(&args.project).await?;
     let jobs = workspace.jobs()?;
     let (mut pages, mut searches) = (Pages::of(&jobs, project), Vec::new());
     while let Some(page) = pages.next().await? {

@@ -8,6 +8,7 @@ use outbox::Page;
 use service::SearchRepairs;
 use uuid::Uuid;
 
+use crate::args;
 use crate::workspace::Workspace;
 
 /// The number of searches read at a time.
@@ -21,11 +22,11 @@ const MAX_LISTED: usize = 5;
 ///
 /// # Errors
 /// Returns an error if no search matches, or if several do, which it lists.
-pub(crate) async fn search(workspace: &Workspace, project: ProjectId, text: &str) -> anyhow::Result<Job> {
+pub(crate) async fn search(workspace: &Workspace, review: &args::Project, text: &str) -> anyhow::Result<Job> {
     let jobs = workspace.jobs()?;
     let found = match Uuid::try_parse(text) {
         Ok(id) => jobs.job(SearchId::from_uuid(id)).await?.into_iter().collect(),
-        Err(_) => matching(&jobs, project, text).await?,
+        Err(_) => matching(&jobs, workspace.project(review).await?, text).await?,
     };
     match <[Job; 1]>::try_from(without_repairs(found)) {
         Ok([job]) => Ok(job),
@@ -36,8 +37,9 @@ pub(crate) async fn search(workspace: &Workspace, project: ProjectId, text: &str
             )
         }
         Err(none) if none.is_empty() => anyhow::bail!(
-            "there is no import \"{text}\" in review {project} of {}; `search-import searches --all` lists all imports \
-             with their reviews",
+            "there is no import \"{text}\" in {} of {}; `search-import searches --all` lists all imports with \
+             their reviews",
+            workspace.review_label(review),
             workspace.name()
         ),
         Err(several) => anyhow::bail!(
@@ -63,11 +65,12 @@ pub(crate) async fn with_repairs(workspace: &Workspace, job: Job) -> anyhow::Res
 }
 
 /// Returns the message for a project without searches. The user may have mistyped its name.
-pub(crate) fn no_searches(workspace: &Workspace, project: ProjectId) -> String {
-    let workspace = workspace.name();
+pub(crate) fn no_searches(workspace: &Workspace, review: &args::Project) -> String {
     format!(
-        "review {project} has no imports in {workspace}; `search-import searches --all` lists the imports of all reviews, \
-         and --project selects a review"
+        "{} has no imports in {}; `search-import searches --all` lists the imports of all reviews, and --project \
+         selects a review",
+        workspace.review_label(review),
+        workspace.name()
     )
 }
 

@@ -55,8 +55,7 @@ struct OutputFile {
 /// folder.
 pub(crate) async fn run(args: &args::Quarantine) -> anyhow::Result<bool> {
     let workspace = Workspace::open_read_only(workspace::settings(&args.output.location)?).await?;
-    let job =
-        find::search(&workspace, workspace.project(&args.search.project).await?, &args.search.search).await?;
+    let job = find::search(&workspace, &args.search.project, &args.search.search).await?;
     let repairs = SearchService::over(workspace.ports(), &functions::SYSTEM)?.repairs(&job).await?;
     let (mut written, mut found) = (Vec::new(), unreadable(workspace.ports(), &job, &repairs).await?);
     let mut stored = BTreeMap::new();

@@ -23,8 +23,7 @@ const PAGE: usize = 1_000;
 pub(crate) async fn run(args: &args::Repair) -> anyhow::Result<bool> {
     let began = Instant::now();
     let workspace = Workspace::reopen(workspace::settings(&args.output.location)?).await?;
-    let job =
-        find::search(&workspace, workspace.project(&args.search.project).await?, &args.search.search).await?;
+    let job = find::search(&workspace, &args.search.project, &args.search.search).await?;
     let runner = workspace.runner(&args::FaultInjection::default())?;
     let service = SearchService::over(&runner.ports(), &functions::SYSTEM)?;
     let (request, paths) = request(&workspace, &service, &job, args).await?;

@@ -62,7 +62,10 @@ pub(crate) async fn run(args: &args::Searches) -> anyhow::Result<bool> {
         return Ok(true);
     }
     if found.jobs.is_empty() {
-        let scope = project.map(|project| format!("in review {project} of ")).unwrap_or("in ".to_owned());
+        let scope = match project {
+            Some(_) => format!("in {} of ", workspace.review_label(&args.project)),
+            None => "in ".to_owned(),
+        };
         output::line(&format!("no matching imports {scope}{}", workspace.name()))?;
         if project.is_some() {
             output::remark("`search-import searches --all` lists the imports of all reviews");

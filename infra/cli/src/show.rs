@@ -31,8 +31,7 @@ struct SearchDetails {
 /// Shows state, files, unreadable records and the decision log.
 pub(crate) async fn run(args: &args::Inspect) -> anyhow::Result<bool> {
     let workspace = Workspace::open_read_only(workspace::settings(&args.output.location)?).await?;
-    let job =
-        find::search(&workspace, workspace.project(&args.search.project).await?, &args.search.search).await?;
+    let job = find::search(&workspace, &args.search.project, &args.search.search).await?;
     let quarantined = quarantined(workspace.study_stores()?, &job).await?;
     let report = Report::of(&workspace, job.search_id, Duration::ZERO).await?;
     let decisions = workspace.decisions(job.search_id).await?;

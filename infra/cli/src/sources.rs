@@ -26,8 +26,7 @@ pub(crate) async fn run(args: &args::Sources) -> anyhow::Result<bool> {
     } else {
         Workspace::open_read_only(settings).await?
     };
-    let job =
-        find::search(&workspace, workspace.project(&args.search.project).await?, &args.search.search).await?;
+    let job = find::search(&workspace, &args.search.project, &args.search.search).await?;
     let service = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
     if changes {
         let files = match args.file.as_slice() {
@@ -123,7 +122,7 @@ pub(crate) async fn prisma(args: &args::Prisma) -> anyhow::Result<bool> {
         let jobs = workspace.jobs()?;
         let first = find::Pages::of(&jobs, project).next().await?;
         if first.is_none_or(|page| page.is_empty()) {
-            output::remark(&find::no_searches(&workspace, project));
+            output::remark(&find::no_searches(&workspace, &args.project));
         }
     }
     Ok(true)

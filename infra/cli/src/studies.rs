@@ -17,8 +17,7 @@ const PAGE: usize = 1_000;
 /// Lists the studies of every file that was read to its end, in the order of files and records.
 pub(crate) async fn run(args: &args::Inspect) -> anyhow::Result<bool> {
     let workspace = Workspace::open_read_only(workspace::settings(&args.output.location)?).await?;
-    let job =
-        find::search(&workspace, workspace.project(&args.search.project).await?, &args.search.search).await?;
+    let job = find::search(&workspace, &args.search.project, &args.search.search).await?;
     let mut list = StudyList {
         workspace: &workspace,
         names: Names::default(),

@@ -11,6 +11,7 @@ use functions::{SYSTEM, dispatch_outbox};
 use imports::queues::QUEUES;
 use imports::{Jobs, Ports, ProjectId, SearchId, StudyStores};
 use local::{FaultInjection, Home, Runner};
+use messages::escape::escape_for_terminal;
 use messages::{DecisionRecord, DecisionSink, Host, QueueSpec, RecordedVerdict, Verdict};
 use operate::health::QueueReport;
 #[cfg(feature = "services")]
@@ -214,6 +215,18 @@ impl Workspace {
             Some(review) => self.review(review).await,
             None => Ok(self.backend.config.search.project),
         }
+    }
+
+    /// Returns the review of a command for messages: by the name that the user typed, or by its id.
+    pub(crate) fn review_label(&self, named: &args::Project) -> String {
+        let id = match &named.project {
+            Some(args::ReviewName { name: Some(name), .. }) => {
+                return format!("review \"{}\"", escape_for_terminal(name));
+            }
+            Some(args::ReviewName { name: None, id }) => *id,
+            None => self.backend.config.search.project,
+        };
+        if id.as_uuid().is_nil() { "the default review".to_owned() } else { format!("review {id}") }
     }
 
     /// Returns the listed review with a name, regardless of case, or the one whose id is derived from the name.

@@ -104,10 +104,17 @@ fn older_database_names_the_upgrade_command() {
 fn unknown_names_are_answered_with_list_command() {
     let (program, search) = with_a_search();
     let unknown = "00000000-0000-4000-8000-000000000009";
-    let cases: [(&[&str], &[&str]); 15] = [
+    let cases: [(&[&str], &[&str]); 19] = [
         (&["show", "nope"], &["there is no import \"nope\"", "searches --all"]),
         (&["show", unknown], &["there is no import", "searches --all"]),
+        (&["show", "nope"], &["in the default review of "]),
+        (&["show", "one", "--project", "nope"], &["import \"one\" in review \"nope\" of ", "searches --all"]),
+        (
+            &["export", "--project", "nope", "--format", "ris", "--out", "new"],
+            &["review \"nope\" has no imports"],
+        ),
         (&["changes", "--since", "x"], &["call `search-import changes` without it"]),
+        (&["changes", "--since", "x", "--project", "nope"], &["not a cursor of review \"nope\""]),
         (&["cancel", "one"], &["has already ended as Completed", "search-import delete"]),
         (&["decide", "same", "x", "y"], &["is not the name of a study", "search-import duplicates"]),
         (&["decide", "keep", "one:7-1"], &["has 1 files", "no file 7"]),

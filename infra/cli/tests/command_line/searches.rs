@@ -122,7 +122,7 @@ fn empty_list_of_searches_is_reported() {
     import(&program, "one", &[]);
     let run = program.run(&["searches", "--project", "empty"]);
     assert_eq!(run.code, Some(0));
-    assert!(run.stdout.starts_with("no matching imports in review "), "{}", run.stdout);
+    assert!(run.stdout.starts_with("no matching imports in review \"empty\" of "), "{}", run.stdout);
     let none: Vec<Value> = program.run(&["searches", "--project", "empty", "--json"]).lines();
     assert!(none.is_empty());
 }
