@@ -13,7 +13,6 @@ use service::sources::NewSource;
 use service::{AnnouncedSearch, Error, NewFile, NewSearch, SearchService};
 use tempfile::TempPath;
 
-use crate::disk::DiskFull;
 use crate::report::{FileReport, Report};
 use crate::reviews;
 use crate::workspace::{self, Workspace};
@@ -70,24 +69,12 @@ pub(crate) async fn run(args: args::Import) -> anyhow::Result<bool> {
         (Some(_), Some(path)) => path.keep().map(|_| None)?,
         (_, spooled) => spooled,
     };
-    let work = async {
-        let uploaded = async {
-            service.announce(&prepared).await?;
-            set_source(&service, &workspace, search, &args).await?;
-            upload_all(&workspace, &prepared.announced, &paths).await?;
-            watch::until_ended(&runner, &workspace, search, !args.output.json).await
-        };
-        runner.run_until(uploaded).await?
+    let begin = async {
+        service.announce(&prepared).await?;
+        set_source(&service, &workspace, search, &args).await?;
+        upload_all(&workspace, &prepared.announced, &paths).await
     };
-    let resume =
-        || format!("`{}` finishes import {search}", interrupt::resume_command(&args.output.location));
-    let outcome = interrupt::unless_interrupted(work, resume).await;
-    let location = &args.output.location;
-    let outcome = outcome.map_err(|error| DiskFull::explain(error, &workspace, location))?;
-    let report = Report::of(&workspace, search, began.elapsed()).await?;
-    report.print(args.output.json)?;
-    watch::report(outcome, &workspace, location, search).await?;
-    Ok(report.is_completed())
+    watch::run_to_end(&runner, &workspace, &args.output, search, began, begin).await
 }
 
 impl InputFile {

@@ -10,11 +10,9 @@ use local::output;
 use messages::escape::escape_for_terminal;
 use service::{FileRepair, NewFile, NewRepair, ProjectAccess, Refusal, Repair, SearchService};
 
-use crate::disk::DiskFull;
 use crate::record_numbers::RecordNumbers;
-use crate::report::Report;
 use crate::workspace::{self, Workspace};
-use crate::{args, files, find, import, interrupt, quarantine, watch};
+use crate::{args, files, find, import, quarantine, watch};
 
 /// The number of records requested at a time.
 const PAGE: usize = 1_000;
@@ -41,22 +39,8 @@ pub(crate) async fn run(args: &args::Repair) -> anyhow::Result<bool> {
     if !args.output.json {
         output::line(&format!("import {search} repairs import {}", job.search_id))?;
     }
-    let work = async {
-        let uploaded = async {
-            import::upload_all(&workspace, &announced, &paths).await?;
-            watch::until_ended(&runner, &workspace, search, !args.output.json).await
-        };
-        runner.run_until(uploaded).await?
-    };
-    let resume =
-        || format!("`{}` finishes import {search}", interrupt::resume_command(&args.output.location));
-    let outcome = interrupt::unless_interrupted(work, resume).await;
-    let location = &args.output.location;
-    let outcome = outcome.map_err(|error| DiskFull::explain(error, &workspace, location))?;
-    let report = Report::of(&workspace, search, began.elapsed()).await?;
-    report.print(args.output.json)?;
-    watch::report(outcome, &workspace, location, search).await?;
-    Ok(report.is_completed())
+    let begin = import::upload_all(&workspace, &announced, &paths);
+    watch::run_to_end(&runner, &workspace, &args.output, search, began, begin).await
 }
 
 /// Returns the request, and the files to upload in the same order.

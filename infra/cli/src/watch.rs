@@ -12,10 +12,11 @@ use messages::store::chain;
 use messages::{Depth, Queue};
 use saga::failures::{FailureStatus, Selection};
 
-use crate::args::Location;
+use crate::args::{Location, Output};
 use crate::disk::DiskFull;
 use crate::humanize;
-use crate::interrupt::resume_command;
+use crate::interrupt::{self, resume_command};
+use crate::report::Report;
 use crate::workspace::Workspace;
 
 /// The interval between reads of the search's state from a data directory.
@@ -36,6 +37,33 @@ pub(crate) enum WaitOutcome {
     Waits,
     /// The disk rejected a write, so the search cannot end.
     DiskFull,
+}
+
+/// Runs the workers while `begin` announces a search and uploads its files, until the search has ended, and prints its
+/// report. Returns `true` if the search completed.
+pub(crate) async fn run_to_end(
+    runner: &Runner<Ports>,
+    workspace: &Workspace,
+    output: &Output,
+    search: SearchId,
+    began: Instant,
+    begin: impl Future<Output = anyhow::Result<()>>,
+) -> anyhow::Result<bool> {
+    let work = async {
+        let until_ended = async {
+            begin.await?;
+            until_ended(runner, workspace, search, !output.json).await
+        };
+        runner.run_until(until_ended).await?
+    };
+    let location = &output.location;
+    let resume = || format!("`{}` finishes import {search}", resume_command(location));
+    let outcome = interrupt::unless_interrupted(work, resume).await;
+    let outcome = outcome.map_err(|error| DiskFull::explain(error, workspace, location))?;
+    let found = Report::of(workspace, search, began.elapsed()).await?;
+    found.print(output.json)?;
+    report(outcome, workspace, location, search).await?;
+    Ok(found.is_completed())
 }
 
 /// Waits until the search has ended, all its messages are delivered, and its outbox is empty, or until no work is left
