@@ -54,6 +54,41 @@ test('an export contains what the filter shows, with corrected records', async (
   await page.context().close();
 });
 
+test('a filter and a list that are left while they load change no other screen', async () => {
+  const search = await server.import('Left', [text('a.ris', 'TY  - JOUR\nTI  - Left\nER  - \n')]);
+  const page = await open(server, '#/');
+  const warnings = [];
+  page.on('console', (line) => ['warning', 'error'].includes(line.type()) && warnings.push(line.text()));
+  const lists = [];
+  page.on('request', (request) => request.url().includes('/studies') && lists.push(request.url()));
+  const leave = async (hash) => {
+    await page.evaluate((hash) => (location.hash = hash), hash);
+    await heading(page, 'Sources');
+  };
+  // The answer about the import arrives after its studies were left.
+  let answer;
+  const asked = new Promise((done) => {
+    void page.route(`**/searches/${search}`, (route) => { answer = () => route.continue(); done(); }, { times: 1 });
+  });
+  await page.evaluate((hash) => (location.hash = hash), `#/searches/${search}/studies`);
+  await asked;
+  await leave('#/sources');
+  const [answered] = await Promise.all([page.waitForResponse((response) => response.url().endsWith(search)), answer()]);
+  await answered.finished();
+  await page.evaluate(() => new Promise(requestAnimationFrame));
+  assert.deepEqual([lists, warnings], [[], []]);
+  // The user leaves each list before the pause in typing ends.
+  await page.clock.install();
+  for (const [hash, label] of [['#/', 'Name'], [`#/searches/${search}/studies`, 'Text']]) {
+    await page.evaluate((hash) => (location.hash = hash), hash);
+    await page.getByRole('searchbox', { name: label }).fill('typed');
+    await leave('#/sources');
+    await page.clock.runFor(10_000);
+    assert.equal(new URL(page.url()).hash, '#/sources');
+  }
+  await page.context().close();
+});
+
 test('a damaged study is named, and the others are listed', async () => {
   const damaged = await Server.start();
   const record = (title) => `TY  - JOUR\nTI  - ${title}\nER  - \n\n`;

@@ -47,6 +47,22 @@ export function go(path: string, query: Query = {}): void {
   location.hash = to(path, query);
 }
 
+/** The pause in typing, in milliseconds, after which a text filters the list. */
+const TYPING_MS = 250;
+
+/**
+ * Returns a function that filters the list of the current screen by a text once the user stops typing. Nothing is
+ * filtered if the user leaves the screen before: the text would change the address of another one.
+ */
+export function textFilter(): (text: string) => void {
+  let typing: ReturnType<typeof setTimeout> | undefined;
+  $effect(() => () => clearTimeout(typing));
+  return (text) => {
+    clearTimeout(typing);
+    typing = setTimeout(() => filter({ text: text.trim() || undefined }), TYPING_MS);
+  };
+}
+
 /** Changes the filters of this screen, and the address with them, without a new entry in the browser's history. */
 export function filter(changed: Query): void {
   const query = { ...Object.fromEntries(here.query), ...changed };
