@@ -54,35 +54,53 @@ test('an export contains what the filter shows, with corrected records', async (
   await page.context().close();
 });
 
-test('a filter and a list that are left while they load change no other screen', async () => {
-  const search = await server.import('Left', [text('a.ris', 'TY  - JOUR\nTI  - Left\nER  - \n')]);
+test('a screen that is left while it loads changes no other one', async () => {
+  const record = 'TY  - JOUR\nTI  - Left while it was loading\nAU  - Roe, A\nPY  - 2001\nER  - \n';
+  const search = await server.import('Left', [text('a.ris', `${record}\n${record}`)]);
   const page = await open(server, '#/');
   const warnings = [];
   page.on('console', (line) => ['warning', 'error'].includes(line.type()) && warnings.push(line.text()));
-  const lists = [];
-  page.on('request', (request) => request.url().includes('/studies') && lists.push(request.url()));
-  const leave = async (hash) => {
-    await page.evaluate((hash) => (location.hash = hash), hash);
+  const leave = async () => {
+    await page.evaluate(() => (location.hash = '#/sources'));
     await heading(page, 'Sources');
   };
-  // The answer about the import arrives after its studies were left.
-  let answer;
-  const asked = new Promise((done) => {
-    void page.route(`**/searches/${search}`, (route) => { answer = () => route.continue(); done(); }, { times: 1 });
-  });
-  await page.evaluate((hash) => (location.hash = hash), `#/searches/${search}/studies`);
-  await asked;
-  await leave('#/sources');
-  const [answered] = await Promise.all([page.waitForResponse((response) => response.url().endsWith(search)), answer()]);
-  await answered.finished();
-  await page.evaluate(() => new Promise(requestAnimationFrame));
-  assert.deepEqual([lists, warnings], [[], []]);
-  // The user leaves each list before the pause in typing ends.
+  // The screen is left before one answer, which arrives on the next one. It makes the screen load nothing more.
+  for (const [hash, awaited, further] of [
+    [`#/searches/${search}/studies`, `/searches/${search}`, '/studies'],
+    [`#/searches/${search}/duplicates`, `/searches/${search}/duplicates`, `/searches/${search}`],
+  ]) {
+    let answer;
+    const asked = new Promise((done) => {
+      const hold = (route) => {
+        answer = () => route.continue();
+        done();
+      };
+      void page.route((url) => url.pathname.endsWith(awaited), hold, { times: 1 });
+    });
+    await page.evaluate((hash) => (location.hash = hash), hash);
+    await asked;
+    await leave();
+    const late = [];
+    const note = (request) => new URL(request.url()).pathname.endsWith(further) && late.push(request.url());
+    const [answered] = await Promise.all([page.waitForResponse((response) => new URL(response.url()).pathname.endsWith(awaited)), answer()]);
+    page.on('request', note);
+    await answered.finished();
+    await page.evaluate(() => new Promise(requestAnimationFrame));
+    page.off('request', note);
+    assert.deepEqual([late, warnings], [[], []], hash);
+  }
+  await page.context().close();
+});
+
+test('a text that is typed before a screen is left filters no other one', async () => {
+  const search = await server.import('Typed', [text('a.ris', 'TY  - JOUR\nTI  - Typed\nER  - \n')]);
+  const page = await open(server, '#/');
   await page.clock.install();
   for (const [hash, label] of [['#/', 'Name'], [`#/searches/${search}/studies`, 'Text']]) {
     await page.evaluate((hash) => (location.hash = hash), hash);
     await page.getByRole('searchbox', { name: label }).fill('typed');
-    await leave('#/sources');
+    await page.evaluate(() => (location.hash = '#/sources'));
+    await heading(page, 'Sources');
     await page.clock.runFor(10_000);
     assert.equal(new URL(page.url()).hash, '#/sources');
   }
