@@ -1,10 +1,13 @@
 //! A whole system whose database is DynamoDB.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ::orders::shop::{OrderError, Shop};
 use backend::SystemHost;
+use jiff::SignedDuration;
 use local::{FaultInjection, Runner};
+use outbox::Policy;
 use saga::Engine;
 use servers::TestResult;
 use servers::amazon::Service;
@@ -30,7 +33,13 @@ async fn orders_are_shipped_despite_faults() -> TestResult {
         let fates = vec![Fate::Lost, Fate::Unanswered, Fate::THROTTLED, Fate::FAILED];
         let proxy = Unreliable::before(&Service::DynamoDb.address(), Fate::some(4_711, 25, fates)).await;
         let stores = store(impatient(&proxy.address).await, &plain.settings().table).stores();
-        let engine = move |engine| Engine { stores: Ok(stores.clone()), ..engine };
+        // If the response to a claim of an outbox entry is lost, the entry is sent only after the claim.
+        let policy = Policy {
+            stuck_after: SignedDuration::from_secs(4),
+            send_timeout: Duration::from_secs(1),
+            ..Policy::default()
+        };
+        let engine = move |engine| Engine { stores: Ok(stores.clone()), policy, ..engine };
         let (dir, faults) = (tempfile::tempdir()?, FaultInjection { copies: 2, ..FaultInjection::default() });
         let host = Arc::new(SystemHost);
         let runner = Runner::open_with(&::orders::SYSTEM, dir.path(), host, faults, engine).await?;
