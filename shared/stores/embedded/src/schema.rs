@@ -211,6 +211,14 @@ mod tests {
                 shared_keys::PROJECT,
                 "SEARCH project USING COVERING INDEX sqlite_autoindex_project_1 (project_id=?)",
             ),
+            (
+                shared_keys::IN_OTHER_FILES,
+                "SEARCH study_key USING PRIMARY KEY (project=? AND key=? AND source<?)",
+            ),
+            (
+                shared_keys::IN_OTHER_FILES,
+                "SEARCH study_key USING PRIMARY KEY (project=? AND key=? AND source>?)",
+            ),
             (shared_keys::LAST, "SEARCH study USING COVERING INDEX sqlite_autoindex_study_1 (source=?)"),
             (
                 study_rows::STUDIES,

@@ -7,6 +7,7 @@ use crate::fault::Fault;
 use crate::search::key_sort::{KeyEntry, KeySorter};
 use crate::search::keys;
 use crate::search::parse_attempts::{self, StudiesState};
+use crate::search::shared_keys::SharedKeySearch;
 
 /// The maximum number of keys inserted in one transaction, since other writes wait for it.
 pub(crate) const INSERT_BATCH: usize = 100_000;
@@ -17,6 +18,8 @@ pub(crate) struct KeyedSource {
     state: StudiesState,
     /// The number of the file; `None` if it has no studies.
     number: Option<i64>,
+    /// The number of the project; `None` if no study of it had keys.
+    pub(crate) project: Option<i64>,
 }
 
 impl KeyedSource {
@@ -26,7 +29,8 @@ impl KeyedSource {
             StudiesState::Stored { .. } => keys::source_with_project(db, file.search_id, file.file_id)?,
             StudiesState::Clearing | StudiesState::Refused => None,
         };
-        Ok(Self { state, number })
+        let project = number.map(|number| keys::known_project_of(db, number)).transpose()?.flatten();
+        Ok(Self { state, number, project })
     }
 
     /// Returns `true` if the studies are the same as when their keys were read. Keys of deleted studies would stay.
@@ -34,8 +38,14 @@ impl KeyedSource {
         matches!(now, StudiesState::Stored { .. }) && now == self.state
     }
 
-    pub(crate) fn insert(&self, db: &Connection, entries: &[KeyEntry]) -> rusqlite::Result<()> {
-        self.number.map_or(Ok(()), |number| keys::insert(db, number, entries))
+    /// Inserts keys, and finds the shared ones if they are in order.
+    pub(crate) fn insert(
+        &self,
+        db: &Connection,
+        entries: &[KeyEntry],
+        shared: Option<&mut SharedKeySearch>,
+    ) -> rusqlite::Result<()> {
+        self.number.map_or(Ok(()), |number| keys::insert(db, number, entries, shared))
     }
 }
 
@@ -108,7 +118,7 @@ mod tests {
             let KeyReading { source, sorter, .. } = read(&db, FileRef::new(search, file));
             let mut keys = sorter.merge().unwrap();
             while !keys.is_empty() {
-                source.insert(&db, &keys.take(part).unwrap()).unwrap();
+                source.insert(&db, &keys.take(part).unwrap(), None).unwrap();
             }
             let mut found = db.prepare("SELECT key, record - 1 FROM study_key ORDER BY 1, 2").unwrap();
             let found = found.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();

@@ -73,6 +73,12 @@ impl KeySorter {
         self.entries.len() >= self.part
     }
 
+    /// Returns the number of keys.
+    pub(crate) fn len(&self) -> u64 {
+        let spilled = self.spilled.as_ref().and_then(|(_, parts)| parts.last()).map_or(0, |part| part.end);
+        spilled / ENTRY_BYTES as u64 + self.entries.len() as u64
+    }
+
     /// Writes the keys in memory to the temporary file. `create` creates it.
     pub(crate) fn spill(&mut self, create: impl FnOnce() -> Result<File>) -> Result<()> {
         let (file, parts) = match &mut self.spilled {

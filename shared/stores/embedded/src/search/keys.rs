@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use crate::fault::Fault;
 use crate::search::key_sort::KeyEntry;
+use crate::search::shared_keys::SharedKeySearch;
 use crate::value::{from_json, limit, parse, uint};
 
 /// The keys are ordered by the numbers of their files, so that the studies that were stored first come first.
@@ -68,23 +69,35 @@ pub(crate) fn stored(bytes: &[u8]) -> impl Iterator<Item = i64> {
     bytes.as_chunks::<8>().0.iter().map(|key| i64::from_le_bytes(*key))
 }
 
+/// The number of a file's project, if any of its studies has keys.
+pub(crate) fn known_project_of(db: &Connection, source: i64) -> rusqlite::Result<Option<i64>> {
+    let known = "SELECT project.seq FROM source JOIN project USING (project_id) WHERE source.seq = ?1";
+    db.prepare_cached(known)?.query_row([source], |row| row.get(0)).optional()
+}
+
 /// The number of a file's project; it has one from now on.
 fn project_of(db: &Connection, source: i64) -> rusqlite::Result<i64> {
-    let known = "SELECT project.seq FROM source JOIN project USING (project_id) WHERE source.seq = ?1";
-    let known = db.prepare_cached(known)?.query_row([source], |row| row.get(0)).optional()?;
-    if let Some(known) = known {
+    if let Some(known) = known_project_of(db, source)? {
         return Ok(known);
     }
     let sql = "INSERT INTO project (project_id) SELECT project_id FROM source WHERE seq = ?1 RETURNING seq";
     db.prepare_cached(sql)?.query_row([source], |row| row.get(0))
 }
 
-/// Inserts keys of a file's studies.
-pub(crate) fn insert(db: &Connection, source: i64, entries: &[KeyEntry]) -> rusqlite::Result<()> {
+/// Inserts keys of a file's studies, and finds the shared ones if they are in order.
+pub(crate) fn insert(
+    db: &Connection,
+    source: i64,
+    entries: &[KeyEntry],
+    shared: Option<&mut SharedKeySearch>,
+) -> rusqlite::Result<()> {
     if entries.is_empty() {
         return Ok(());
     }
     let project = project_of(db, source)?;
+    if let Some(shared) = shared {
+        shared.add(db, project, source, entries)?;
+    }
     let sql =
         "INSERT INTO study_key (project, key, source, record) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
     let mut statement = db.prepare_cached(sql)?;
@@ -150,7 +163,7 @@ pub(crate) fn make_missing(db: &mut Connection) -> rusqlite::Result<()> {
         for (seq, source, record, bytes) in &missing {
             let record = *record;
             let entries: Vec<_> = stored(bytes).map(|key| KeyEntry { key, record }).collect();
-            insert(&db, *source, &entries)?;
+            insert(&db, *source, &entries, None)?;
             db.prepare_cached("UPDATE study SET keys = ?2 WHERE seq = ?1")?.execute(params![seq, bytes])?;
         }
         db.commit()?;

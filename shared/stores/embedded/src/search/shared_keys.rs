@@ -1,7 +1,8 @@
 //! The keys that several studies of a project share.
 //!
 //! Most keys of a study are unique. Looking up each of them reads a page of a large project's key tree and finds
-//! nothing. One ordered scan of that tree finds the shared keys, so a worker scans it before it marks a large file.
+//! nothing. The keys of a large file are inserted in order, so the worker that inserts them finds the shared ones at the
+//! same time. If its result is outdated, one ordered scan of the tree finds the shared keys before the file is marked.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
@@ -13,6 +14,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::db_threads::DbThreads;
 use crate::fault::Fault;
+use crate::search::key_sort::KeyEntry;
 use crate::value::uint;
 
 /// The number of words of the filter, one bit per key: 4 MiB of memory. With a million shared keys, 3 % of the other
@@ -27,12 +29,21 @@ const MAX_SCAN_RATIO: u64 = 16;
 /// The number of entries scanned in one call, so that other reads run in between.
 const SCAN_BATCH: u64 = 500_000;
 
+/// The minimum number of a file's keys for which shared ones are found at their insertion.
+pub(crate) const MIN_KEYS: u64 = 2_000;
+
 /// The sample from which the number of keys is estimated: one in 16,384, as keys are hashes.
 const SAMPLE: u32 = 14;
 
 pub(crate) const COUNT: &str = "SELECT count(*) FROM study_key WHERE project = ?1 AND key BETWEEN ?2 AND ?3";
 pub(crate) const PASS: &str = "SELECT key FROM study_key WHERE project = ?1 AND key BETWEEN ?2 AND ?3
     GROUP BY key HAVING count(*) > 1";
+pub(crate) const IN_OTHER_FILES: &str = "SELECT
+    EXISTS (SELECT 1 FROM study_key WHERE project = ?1 AND key = ?2 AND source < ?3)
+    OR EXISTS (SELECT 1 FROM study_key WHERE project = ?1 AND key = ?2 AND source > ?3)";
+const HAS_OTHER_FILES: &str =
+    "SELECT EXISTS (SELECT 1 FROM source AS own JOIN source AS other USING (project_id)
+    WHERE own.seq = ?1 AND other.seq <> own.seq)";
 pub(crate) const LAST: &str = "SELECT max(record) FROM study
     WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2)";
 /// The project of a file that was read to its end.
@@ -48,16 +59,19 @@ pub(crate) const PROJECT: &str = "SELECT project.seq FROM source JOIN parsed_fil
 #[derive(Debug)]
 pub(crate) struct SharedKeyFilter {
     project: i64,
-    /// The number of files of the project that this process had listed when the scan began.
+    /// The number of files of the project that this process had listed when the filter was begun, and the file that it
+    /// was created for if that is one of them.
     listings: u64,
     /// The file that the filter was created for.
     made_for: FileRef,
+    /// `true` if the filter has the shared keys of all studies of the project, `false` if it has only those of the file.
+    is_of_project: bool,
     bits: Vec<u64>,
 }
 
 impl SharedKeyFilter {
     fn new(project: i64, listings: u64, made_for: FileRef) -> Self {
-        Self { project, listings, made_for, bits: vec![0; WORDS] }
+        Self { project, listings, made_for, is_of_project: true, bits: vec![0; WORDS] }
     }
 
     /// Adds the keys that several studies share.
@@ -94,6 +108,42 @@ impl SharedKeyFilter {
     }
 }
 
+/// A filter of the keys that the studies of a file share, while these keys are inserted in order.
+#[derive(Debug)]
+pub(crate) struct SharedKeySearch {
+    filter: SharedKeyFilter,
+    /// The last key that was inserted.
+    last: Option<i64>,
+}
+
+impl SharedKeySearch {
+    /// Adds the shared keys among the next keys of the file, which are inserted in the same transaction.
+    ///
+    /// A key of a file that is inserted at the same time may be missed. One of the two files is listed first, so the
+    /// filter of the other one is outdated ([`SharedKeyCache::listed`]).
+    pub(crate) fn add(
+        &mut self,
+        db: &Connection,
+        project: i64,
+        source: i64,
+        entries: &[KeyEntry],
+    ) -> rusqlite::Result<()> {
+        let has_others =
+            db.prepare_cached(HAS_OTHER_FILES)?.query_row([source], |row| row.get::<_, bool>(0))?;
+        self.filter.is_of_project &= !has_others;
+        let mut in_others = db.prepare_cached(IN_OTHER_FILES)?;
+        for KeyEntry { key, .. } in entries {
+            let is_repeated = self.last.replace(*key) == Some(*key);
+            if is_repeated
+                || has_others && in_others.query_row(params![project, key, source], |row| row.get(0))?
+            {
+                self.filter.insert(key.cast_unsigned());
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The last filter of this process.
 #[derive(Debug, Default)]
 pub(crate) struct SharedKeyCache(Mutex<State>);
@@ -127,11 +177,28 @@ pub(crate) struct KeyedPage {
 }
 
 impl SharedKeyCache {
-    /// Records that a file of a project is listed and about to be marked.
-    pub(crate) fn listed(&self, project: i64, file: FileRef) {
+    /// Begins the search for shared keys of a file, before its first key is inserted. `project` is `None` if no study of
+    /// the project has a key.
+    pub(crate) fn search(&self, project: Option<i64>, file: FileRef) -> SharedKeySearch {
+        let listings = project.map_or(0, |project| self.locked().listings_of(project));
+        // The number is assigned with the first key.
+        let filter = SharedKeyFilter::new(project.unwrap_or_default(), listings, file);
+        SharedKeySearch { filter, last: None }
+    }
+
+    /// Records that a file of a project is listed and about to be marked, and the shared keys that were found when all
+    /// its keys were inserted. They are complete unless another file was listed in between.
+    pub(crate) fn listed(&self, project: i64, file: FileRef, found: Option<SharedKeySearch>) {
         let mut state = self.locked();
+        let listings = state.listings_of(project);
         if state.marked.insert(file) {
             *state.listings.entry(project).or_default() += 1;
+        }
+        if let Some(SharedKeySearch { filter, .. }) = found
+            && filter.listings == listings
+        {
+            let filter = SharedKeyFilter { project, listings: state.listings_of(project), ..filter };
+            (state.last, state.missed) = (Some(Arc::new(filter)), 0);
         }
     }
 
@@ -147,7 +214,7 @@ impl SharedKeyCache {
         if !more {
             self.locked().marked.remove(&file);
         }
-        let mut known = self.known(project, count(&studies));
+        let mut known = self.known(project, file, count(&studies));
         if known.is_none() && more {
             known = self.pass(engine, project, file, &studies).await?;
         }
@@ -161,18 +228,25 @@ impl SharedKeyCache {
         Ok(studies)
     }
 
-    /// Returns the last filter if it is valid for its project.
+    /// Returns the last filter if it is valid for all studies of its project.
     pub(crate) fn current(&self) -> Option<Arc<SharedKeyFilter>> {
         let state = self.locked();
-        state.last.as_ref().filter(|last| last.listings == state.listings_of(last.project)).cloned()
+        let is_good = |last: &&Arc<SharedKeyFilter>| {
+            last.is_of_project && last.listings == state.listings_of(last.project)
+        };
+        state.last.as_ref().filter(is_good).cloned()
     }
 
-    /// Returns the last filter if it is valid for a project. If the filter is not valid, the function adds `keys` to
-    /// the number of keys looked up without a filter.
-    fn known(&self, project: i64, keys: u64) -> Option<Arc<SharedKeyFilter>> {
+    /// Returns the last filter if it is valid for a file of a project. If the filter is not valid, the function adds
+    /// `keys` to the number of keys looked up without a filter.
+    fn known(&self, project: i64, file: FileRef, keys: u64) -> Option<Arc<SharedKeyFilter>> {
         let mut state = self.locked();
         let listings = state.listings_of(project);
-        let is_good = |last: &&Arc<SharedKeyFilter>| last.project == project && last.listings == listings;
+        let is_good = |last: &&Arc<SharedKeyFilter>| {
+            last.project == project
+                && last.listings == listings
+                && (last.is_of_project || last.made_for == file)
+        };
         let known = state.last.as_ref().filter(is_good).cloned();
         if known.is_none() {
             state.missed = state.missed.saturating_add(keys);
@@ -255,8 +329,11 @@ pub(crate) fn project(db: &Connection, file: FileRef) -> rusqlite::Result<Option
 
 #[cfg(test)]
 mod tests {
+    use imports::{FileId, SearchId};
+    use uuid::Uuid;
+
     use super::*;
-    use crate::search::keys::tests::with_a_file;
+    use crate::search::keys::{self, tests::with_a_file};
 
     #[test]
     fn parts_cover_all_keys_in_order() {
@@ -266,6 +343,64 @@ mod tests {
             assert_eq!((*parts[0].start(), *parts[parts.len() - 1].end()), (i64::MIN, i64::MAX));
             assert!(parts.windows(2).all(|two| two[0].end() + 1 == *two[1].start()), "{parts:?}");
         }
+    }
+
+    /// Inserts the keys of studies of a file in parts, and returns which keys may be shared.
+    fn found_while_inserting(db: &Connection, source: i64, keys: &[i64], part: usize) -> SharedKeyFilter {
+        let file = FileRef::new(SearchId::from_uuid(Uuid::nil()), FileId::from_uuid(Uuid::nil()));
+        let mut search = SharedKeyCache::default().search(None, file);
+        let mut entries: Vec<_> =
+            (1..).zip(keys).map(|(record, key)| KeyEntry { key: *key, record }).collect();
+        entries.sort_unstable();
+        for part in entries.chunks(part) {
+            keys::insert(db, source, part, Some(&mut search)).unwrap();
+        }
+        search.filter
+    }
+
+    #[test]
+    fn shared_keys_are_found_while_inserting() {
+        for part in [1, 2, 100] {
+            let (db, ..) = with_a_file();
+            for name in ["b", "c"] {
+                let sql = "INSERT INTO source (search_id, file_id, project_id) VALUES (?1, 's', 'p')";
+                db.execute(sql, [name]).unwrap();
+            }
+            let may_have = |filter: &SharedKeyFilter, keys: &[i64]| {
+                keys.iter().map(|key| filter.may_have(key.cast_unsigned())).collect::<Vec<_>>()
+            };
+            // Keys of a file with a lower number, of one with a higher number, and of both.
+            found_while_inserting(&db, 1, &[-5, 5, 7], part);
+            found_while_inserting(&db, 3, &[5, 9], part);
+            let keys = [-5, -5, 2, 3, 3, 3, 5, 7, 8, 9, i64::MAX];
+            let found = found_while_inserting(&db, 2, &keys, part);
+            assert!(!found.is_of_project);
+            let expected = [true, true, false, true, true, true, true, true, false, true, false];
+            assert_eq!(may_have(&found, &keys), expected, "{part}");
+            // A worker that resumes the file inserts the same keys again.
+            let again = found_while_inserting(&db, 2, &keys, part);
+            assert_eq!(may_have(&again, &keys), expected, "{part}");
+        }
+    }
+
+    #[test]
+    fn files_listed_during_search_outdate_it() {
+        let file = |n| FileRef::new(SearchId::from_uuid(Uuid::nil()), FileId::from_uuid(Uuid::from_u128(n)));
+        let cache = SharedKeyCache::default();
+        let listed = |n, search| {
+            cache.listed(1, file(n), Some(search));
+            cache.current().map(|filter| filter.made_for)
+        };
+        assert_eq!(listed(1, cache.search(None, file(1))), Some(file(1)));
+        let (second, third) = (cache.search(Some(1), file(2)), cache.search(Some(1), file(3)));
+        assert_eq!(listed(2, second), Some(file(2)));
+        assert_eq!(listed(3, third), None);
+        // The project had no number when its search began.
+        assert_eq!(listed(4, cache.search(None, file(4))), None);
+        // Files of other projects do not matter.
+        let fifth = cache.search(Some(1), file(5));
+        cache.listed(2, file(6), None);
+        assert_eq!(listed(5, fifth), Some(file(5)));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::search::file_keys::{INSERT_BATCH, KeyReading, KeyedSource};
 use crate::search::key_sort::{KeyEntry, SortedKeys};
 use crate::search::packed::Unpacker;
 use crate::search::parse_attempts::{self, StudiesState};
-use crate::search::shared_keys::{self, KeyedPage};
+use crate::search::shared_keys::{self, KeyedPage, MIN_KEYS, SharedKeySearch};
 use crate::search::study_rows::{self, New, Page};
 use crate::search::words;
 use crate::value::{from_json, json};
@@ -96,32 +96,36 @@ impl WriteStudies for Store {
         let reading = self.read_keys(&doing, of).await?;
         let source = reading.source;
         let failed = |error| self.threads().refused_by_disk(StoreError::unavailable(&doing, error));
+        let is_large = reading.sorter.len() >= MIN_KEYS;
+        let mut shared = is_large.then(|| self.shared_keys().search(source.project, of));
         let first = move || reading.sorter.merge().and_then(next_part);
         let mut keys = cpu_pool::begin(first).await.flatten().map_err(failed)?;
-        let project = loop {
+        let listed = loop {
             let UninsertedKeys { part, left } = keys;
             let (file, is_last) = (Arc::clone(&file), left.is_empty());
             let work = move |db: &Connection| {
-                let is_held = finish_some(db, &file, &source, &part, is_last)?;
-                Ok((is_held, shared_keys::project(db, of)?))
+                let is_held = finish_some(db, &file, &source, &part, &mut shared, is_last)?;
+                Ok((is_held, shared_keys::project(db, of)?, shared))
             };
             if is_last {
-                let (is_held, project) = self.change(Call::StudiesFinish, doing.clone(), work).await?;
+                let (is_held, project, shared) =
+                    self.change(Call::StudiesFinish, doing.clone(), work).await?;
                 if !is_held {
                     return Err(FileFence::overtaken(doing));
                 }
-                break project;
+                break project.map(|project| (project, shared));
             }
             // Other writes run in between.
             let next = cpu_pool::begin(move || next_part(left));
-            let (is_held, _) = self.change_in_passing(Call::StudiesFinish, doing.clone(), work).await?;
+            let is_held;
+            (is_held, _, shared) = self.change_in_passing(Call::StudiesFinish, doing.clone(), work).await?;
             if !is_held {
                 return Err(FileFence::overtaken(doing));
             }
             keys = next.await.flatten().map_err(failed)?;
         };
-        if let Some(project) = project {
-            self.shared_keys().listed(project, of);
+        if let Some((project, shared)) = listed {
+            self.shared_keys().listed(project, of, shared);
         }
         Ok(())
     }
@@ -313,23 +317,26 @@ fn next_part(mut left: SortedKeys) -> std::io::Result<UninsertedKeys> {
 }
 
 /// Inserts some keys of a file, and lists it with the last ones. Does nothing for a refused file. Returns `false` if the
-/// studies were deleted after their keys were read, or are being deleted.
+/// studies were deleted after their keys were read, or are being deleted. Ends the search for shared keys if not all keys
+/// are inserted by this worker.
 fn finish_some(
     db: &Connection,
     file: &ParsedFile,
     source: &KeyedSource,
     keys: &[KeyEntry],
+    shared: &mut Option<SharedKeySearch>,
     is_last: bool,
 ) -> Result<bool, Fault> {
     let of = FileRef::new(file.search_id, file.file_id);
     let state = parse_attempts::studies_state(db, of)?;
     if state == StudiesState::Refused || is_listed(db, of)? {
+        *shared = None;
         return Ok(true);
     }
     if !source.is_unchanged(state) {
         return Ok(false);
     }
-    source.insert(db, keys)?;
+    source.insert(db, keys, shared.as_mut())?;
     if is_last {
         let sql = "INSERT INTO parsed_file (search_id, file_id, position, file) VALUES (?1, ?2, ?3, ?4)";
         let (search, file_id) = (file.search_id.to_string(), file.file_id.to_string());
@@ -375,12 +382,12 @@ mod tests {
     fn listed_file_is_not_inserted_again() {
         let (db, file) = with_a_study();
         let (source, keys) = read(&db, &file);
-        assert!(finish_some(&db, &file, &source, &keys, true).unwrap());
+        assert!(finish_some(&db, &file, &source, &keys, &mut None, true).unwrap());
         assert_eq!((count(&db, "study_key"), count(&db, "parsed_file")), (1, 1));
 
         // The keys are not inserted a second time, so they stay absent.
         db.execute("DELETE FROM study_key", []).unwrap();
-        assert!(finish_some(&db, &file, &source, &keys, true).unwrap());
+        assert!(finish_some(&db, &file, &source, &keys, &mut None, true).unwrap());
         assert_eq!(count(&db, "study_key"), 0);
     }
 
@@ -388,7 +395,7 @@ mod tests {
     fn keys_of_deleted_studies_are_not_inserted() {
         let (db, file) = with_a_study();
         let finish = |(source, keys): &(KeyedSource, Vec<KeyEntry>)| {
-            finish_some(&db, &file, source, keys, true).unwrap()
+            finish_some(&db, &file, source, keys, &mut None, true).unwrap()
         };
         let before = read(&db, &file);
         let sql =
@@ -417,7 +424,9 @@ mod tests {
         let (source, keys) = read(&db, &file);
         let removed = parse_attempts::remove(&db, file.search_id, file.file_id, &refused).unwrap();
         while parse_attempts::clear_some(&db, &removed).unwrap() {}
-        assert!(finish_some(&db, &file, &source, &[KeyEntry { key: 7, record: 1 }], true).unwrap());
+        assert!(
+            finish_some(&db, &file, &source, &[KeyEntry { key: 7, record: 1 }], &mut None, true).unwrap()
+        );
         assert!(keys.is_empty());
         assert_eq!((count(&db, "study_key"), count(&db, "parsed_file")), (0, 0));
     }

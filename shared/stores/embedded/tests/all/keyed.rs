@@ -56,6 +56,37 @@ async fn unshared_keys_are_omitted_from_full_pages() -> TestResult {
     Ok(())
 }
 
+/// The shared keys of a large file are found when it is listed.
+#[tokio::test]
+async fn unshared_keys_of_large_file_are_omitted() -> TestResult {
+    const STUDIES: usize = 2_500;
+    let depot = Depot::new();
+    let file_with = async |name: &str, shared: &[&str]| {
+        let own: Vec<_> =
+            (shared.len()..).map(|n| format!("{name}{n}")).take(STUDIES - shared.len()).collect();
+        let dois: Vec<&str> = shared.iter().copied().chain(own.iter().map(String::as_str)).collect();
+        let file = stored(&depot, &dois).await?;
+        depot.store.finish(&search::parsed(file.search_id, file.file_id, 0)).await?;
+        Ok::<_, StoreError>(file)
+    };
+    // All studies at once: without a filter, all keys of such a page are returned.
+    let shared = async |file: FileRef| {
+        let studies = depot.store.keyed(file.search_id, file.file_id, 0, 9_999).await?;
+        assert_eq!(studies.len(), STUDIES);
+        let shared = studies.into_iter().filter(|study| study.keys.as_ref().unwrap().len() == 1);
+        Ok::<_, StoreError>(shared.map(|study| study.record).collect::<Vec<_>>())
+    };
+    let first = file_with("a", &["x", "y", "x", "z"]).await?;
+    assert_eq!(shared(first).await?, [1, 3]);
+    let second = file_with("b", &["z", "v", "v"]).await?;
+    // The filter is valid for its file alone.
+    assert_eq!(shared(first).await?, (1..=STUDIES as u64).collect::<Vec<_>>());
+    let keys = depot.store.keyed(first.search_id, first.file_id, 0, 3).await?;
+    assert_eq!(shared(second).await?, [1, 2, 3]);
+    assert_eq!(keys.iter().map(|study| study.keys.as_ref().unwrap().len()).collect::<Vec<_>>(), [1, 0, 1]);
+    Ok(())
+}
+
 /// The keys are sorted in several parts and inserted in several transactions.
 #[tokio::test]
 async fn all_keys_of_large_file_are_inserted_once() -> TestResult {
