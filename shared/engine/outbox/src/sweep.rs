@@ -64,7 +64,8 @@ pub trait SweepOutbox: Send + Sync {
 
     /// Claims all ready entries of these records until `until`, each record in an atomic conditional write. Returns
     /// them by record, in the given order. Two callers never get the same entry while a claim lasts. `until` identifies
-    /// the claim, so each caller must use a unique value.
+    /// the claim, so each caller must use a unique value. A repeated call with the same value also returns the entries
+    /// that the first call claimed, in case its response was lost.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable. Entries that were claimed by then are ready again once the claim

@@ -120,19 +120,24 @@ impl Entries {
         Ok(())
     }
 
-    /// Claims all ready entries, and returns them.
+    /// Claims all ready entries. Returns `true` if there are any.
     pub(crate) fn claim(
         &mut self,
         now: Timestamp,
         until: Timestamp,
         doing: &str,
-    ) -> Result<Vec<StoredEntry>, StoreError> {
-        let mut claimed = Vec::new();
+    ) -> Result<bool, StoreError> {
+        let mut is_changed = false;
         for entry in self.0.iter_mut().filter(|entry| entry.is_ready(now)) {
             entry.claim(until).map_err(|error| StoreError::unusable(doing, error))?;
-            claimed.push(entry.clone());
+            is_changed = true;
         }
-        Ok(claimed)
+        Ok(is_changed)
+    }
+
+    /// Returns the entries that are claimed until this time.
+    pub(crate) fn claimed_until(&self, until: Timestamp) -> Vec<StoredEntry> {
+        self.0.iter().filter(|entry| entry.claimed_until == Some(until)).cloned().collect()
     }
 
     /// Settles the entries that have the claims of their settlements. Returns `true` if anything changed.

@@ -1,6 +1,7 @@
 //! The outboxes of sagas and of committed sessions.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use futures::{StreamExt, stream};
@@ -94,13 +95,23 @@ impl Dynamo {
         .await
     }
 
+    /// Repeats a claim whose write failed, because the write may have taken effect. No other worker would perform the
+    /// entries before the end of the claim.
     async fn claim_one(&self, owner: Owner, now: Timestamp, until: Timestamp) -> ClaimedEntries {
         let (doing, key) = (format!("claiming the outbox of {owner}"), key(owner));
-        let claimed = self.change_entries(owner, &doing, |entries| {
-            let claimed = entries.claim(now, until, &doing)?;
-            Ok((!claimed.is_empty(), claimed))
-        });
-        Ok(claimed.await?.iter().map(|entry| entry.read(&key)).collect())
+        let may_be_claimed = AtomicBool::new(false);
+        let claim = || {
+            self.change_entries(owner, &doing, |entries| {
+                let is_changed = entries.claim(now, until, &doing)?;
+                may_be_claimed.fetch_or(is_changed, Ordering::Relaxed);
+                Ok((is_changed, entries.claimed_until(until)))
+            })
+        };
+        let claimed = match claim().await {
+            Err(error) if error.is_retryable() && may_be_claimed.load(Ordering::Relaxed) => claim().await,
+            claimed => claimed,
+        };
+        Ok(claimed?.iter().map(|entry| entry.read(&key)).collect())
     }
 
     pub(crate) async fn settle_one(

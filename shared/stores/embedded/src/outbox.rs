@@ -188,7 +188,7 @@ fn due(
 /// Without the hint SQLite would scan the ready entries of all records, which may be many.
 pub(crate) const CLAIM: &str = "UPDATE outbox INDEXED BY outbox_entry
     SET claimed_until = :until, ready_at = max(:until, due_at, next_attempt_at)
-    WHERE owner = :owner AND owner_id = :id AND ready_at <= :now
+    WHERE owner = :owner AND owner_id = :id AND (ready_at <= :now OR claimed_until = :until)
     RETURNING *";
 
 fn claim_due(

@@ -18,6 +18,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     due_is_served_by_an_index(ports).await?;
     claim_takes_all_and_only_ready_entries(ports).await?;
     concurrent_claims_share_no_entry(ports).await?;
+    repeated_claim_returns_same_entries(ports).await?;
     expired_claim_is_taken_over(ports).await?;
     failed_entry_is_claimed_after_its_delay(ports).await?;
     each_record_is_listed_once_with_entries(ports).await?;
@@ -200,6 +201,29 @@ pub async fn claim_takes_all_and_only_ready_entries(ports: &Ports<'_>) -> CheckR
         "claiming changes no other entry and removes none"
     );
     assert_eq!(claim(ports.sweep, Owner::Saga(sample::partition(ports.host)), now, until).await?, []);
+    Ok(())
+}
+
+/// The response to the first call may have been lost. An entry that was settled or became ready in between is left out or
+/// claimed too.
+pub async fn repeated_claim_returns_same_entries(ports: &Ports<'_>) -> CheckResult {
+    let now = sample::now(ports.host);
+    let id = sample::partition(ports.host);
+    let soon = sample::later(now, 2);
+    let entries: Vec<Entry> = [now, now, soon, sample::later(now, 60)]
+        .map(|due| sample::entry(ports.host, id, due))
+        .into_iter()
+        .collect::<Result<_, _>>()?;
+    let owner = Owner::Saga(ports.create(entries.clone()).await?);
+    let until = sample::later(now, 300);
+    let claimed = claim(ports.sweep, owner, now, until).await?;
+    assert_eq!(claim(ports.sweep, owner, now, until).await?, claimed);
+    let done = Settlement { id: entries[0].id, claim: Some(until), keep: None };
+    settle(ports.sweep, owner, &[done]).await?;
+    let expected: Vec<Entry> =
+        entries[1..3].iter().map(|entry| Entry { claimed_until: Some(until), ..entry.clone() }).collect();
+    assert_eq!(claim(ports.sweep, owner, soon, until).await?, expected);
+    assert_eq!(claim(ports.sweep, owner, soon, sample::later(until, 1)).await?, []);
     Ok(())
 }
 

@@ -58,6 +58,31 @@ mod deep {
     }
 }
 
+/// No response to a claim arrives, not even to one of the client's retries. The worker finds its claim nevertheless.
+#[tokio::test]
+async fn claim_without_response_is_recognised() -> TestResult {
+    with_store(|plain| async move {
+        let now = SystemHost.now();
+        let partition = sample::partition(&SystemHost);
+        let entry = sample::entry(&SystemHost, partition, now)?;
+        let content = sample::content(&SystemHost, "claimed");
+        let write = Persist { add: vec![entry.clone()], ..sample::persist(partition, None, content) };
+        assert_eq!(plain.persist(&[write], now).await?, [PersistOutcome::Stored]);
+
+        // The first request reads the document.
+        let is_claim = |request| (1..=aws::MAX_ATTEMPTS as usize).contains(&request);
+        let fate = move |request| if is_claim(request) { Fate::Unanswered } else { Fate::Passed };
+        let proxy = Unreliable::before(&Service::DynamoDb.address(), fate).await;
+        let outbox = store(impatient(&proxy.address).await, &plain.settings().table).saga_outbox();
+        let owner = Owner::Saga(partition);
+        let claimed = testing::outboxes::claim(&outbox, owner, now, sample::later(now, 300)).await?;
+        assert_eq!(claimed.iter().map(|entry| entry.id).collect::<Vec<_>>(), [entry.id]);
+        assert_eq!(proxy.faults(), [(Fate::Unanswered, 3)].into());
+        Ok(())
+    })
+    .await
+}
+
 /// Workers count in one document and in one record, with random faults. A failed call is repeated by its worker, as a
 /// queue redelivers a message. No count is lost or made twice.
 #[tokio::test]

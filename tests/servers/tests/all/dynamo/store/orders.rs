@@ -33,7 +33,7 @@ async fn orders_are_shipped_despite_faults() -> TestResult {
         let fates = vec![Fate::Lost, Fate::Unanswered, Fate::THROTTLED, Fate::FAILED];
         let proxy = Unreliable::before(&Service::DynamoDb.address(), Fate::some(4_711, 25, fates)).await;
         let stores = store(impatient(&proxy.address).await, &plain.settings().table).stores();
-        // If the response to a claim of an outbox entry is lost, the entry is sent only after the claim.
+        // A claim whose responses are all lost, although it is repeated, delays its entry until the claim ends.
         let policy = Policy {
             stuck_after: SignedDuration::from_secs(4),
             send_timeout: Duration::from_secs(1),
