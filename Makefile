@@ -24,7 +24,7 @@ SAMPLES := $(wildcard tests/samples/*.ris tests/samples/*.nbib tests/samples/*.x
 # Messages of earlier versions, except those that the engine sends to itself.
 SENT := $(filter-out %/settle-session.json %/settle-session-later.json,$(wildcard tests/fixtures/v1/messages/*.json))
 # The crates that decide, which must not depend on a crate that performs.
-PURE := messages dedup outbox saga steps
+PURE := messages dedup outbox saga steps contracts
 # The words of the application, which none of them may contain. The exception is the name of a stored field.
 APPLICATION := search
 STORED_NAME := rename = "search_id"
@@ -316,7 +316,7 @@ lint-walls: ## Prove that programs and adapters do not contain certain crates, a
 			echo "the functions of a system on DynamoDB need:"; printf '%s\n' "$$driver" | sort -u; exit 1; fi; \
 		echo "functions on DynamoDB: $$(printf '%s\n' "$$tree" | sed -E 's/ \(.*//' | sort -u | wc -l) crates, no driver of MongoDB"
 	@for crate in $(FOR_ANY); do \
-		all=; case $$crate in backend) all="--features embedded,mongo";; onceward) all="--features dynamo,env-mongodb,local,lambda,simulation,model,tools";; esac; \
+		all=; case $$crate in backend) all="--features embedded,mongo";; onceward) all="--features contracts,dynamo,env-mongodb,local,lambda,simulation,model,tools";; esac; \
 		tree=$$($(CARGO) tree --locked --package $$crate --no-default-features $$all --edges normal --prefix none) || exit 1; \
 		if search=$$(printf '%s\n' "$$tree" | grep -E '^($(SEARCH_CRATES)) v'); then \
 			echo "$$crate needs, without its feature search:"; printf '%s\n' "$$search" | sort -u; exit 1; fi; \

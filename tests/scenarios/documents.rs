@@ -70,7 +70,7 @@ async fn awaited(world: &World, search: SearchId) -> usize {
 async fn tokens(world: &World, search: SearchId, supersedes: Option<AttemptId>) -> BTreeSet<Token> {
     let attempt = AttemptId::from_uuid(world.host.fresh_id());
     let (now, lease) = (world.host.now(), SignedDuration::from_secs(1));
-    let claim = Claim { lease, supersedes, max_tokens: 0, ..testing::sample::claim(search, attempt, now) };
+    let claim = Claim { lease, supersedes, max_tokens: 0, ..contracts::sample::claim(search, attempt, now) };
     let answer = dedup::ledger::ask(world.store(), claim).await.unwrap().1;
     let Admission::Admitted(admitted) = answer else { panic!("busy") };
     let Tokens::Listed(tokens) = admitted.tokens else { panic!("there is a ledger") };

@@ -231,7 +231,7 @@ async fn failure_recorded_by_fast_clock_is_retried() {
     let world = World::new();
     let search = search_with_dead_letter(&world, "partition 17 cannot be read").await;
     let ahead = world.host.now() + SignedDuration::from_mins(5);
-    world.with_host(testing::ManualHost::new(ahead, 7)).failures.collect(None).await.unwrap();
+    world.with_host(contracts::ManualHost::new(ahead, 7)).failures.collect(None).await.unwrap();
     let begun = world.functions.failures.retry(all(), "Ann").await.unwrap();
     assert_eq!(begun.total, 1);
     run_to_the_end(&world).await;

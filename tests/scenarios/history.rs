@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use contracts::history::observation;
+use contracts::{ManualHost, RecordingSink, sample};
 use messages::{DecisionRecord, DecisionSink, Host, PartitionKey, RecordedVerdict, StoreError, Verdict};
 use saga::KeepHistory;
 use saga::history::{FLUSH_TIMEOUT, MAX_BUFFERED, Place, Recorder};
-use testing::history::observation;
-use testing::{ManualHost, RecordingSink, sample};
 
 /// The behaviour of a history store.
 #[derive(Clone, Copy, PartialEq)]

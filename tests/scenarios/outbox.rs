@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use contracts::{ManualHost, sample};
 use dedup::{Admission, AdmittedClaim, Claim, ClaimCondition, ClaimPartition, Release};
 use embedded::{Call, Phase};
 use functions::run_saga;
@@ -29,7 +30,6 @@ use saga::{
     WriteDocuments,
 };
 use service::{Cancellation, ProjectAccess};
-use testing::{ManualHost, sample};
 
 use crate::world::{CrashAt, TWO_RECORDS, WithoutQueues, World, body, call, deliveries};
 

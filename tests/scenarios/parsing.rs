@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use backend::Backend;
+use contracts::ManualHost;
 use dedup::ProcessedMessages;
 use embedded::{Call, Phase};
 use functions::parse_references::{self, ParseReferences};
@@ -21,7 +22,6 @@ use jiff::{SignedDuration, Timestamp};
 use messages::{Consumer, Disposition, Host, ReceiveMessages, ReceivedMessage, StoreError};
 use references::{READER_VERSION, work};
 use service::AnnouncedSearch;
-use testing::ManualHost;
 use uuid::Uuid;
 
 use crate::world::{CrashAt, TWO_RECORDS, World, deliveries, without_time_limit};
@@ -404,7 +404,7 @@ async fn overtaken_copy_stores_nothing() {
     let fence = world.store().start(search_id, file_id, READER_VERSION - 1).await.unwrap().fence;
     let of_before = FileFence { search_id, file_id, fence };
     world.deliver(&PARSE, &batch).await;
-    let shifted = testing::sample::search::study(search_id, file_id, 3);
+    let shifted = testing::search::study(search_id, file_id, 3);
     let refused = world.store().store(&of_before, vec![shifted], vec![]).await.unwrap_err();
     assert!(refused.is_retryable(), "{}", refused.chain());
     assert!(world.store().discard(&of_before, None).await.is_err());
@@ -421,7 +421,7 @@ async fn copy_of_command_for_refused_file_stores_nothing() {
     let fence = world.store().start(search_id, file_id, READER_VERSION).await.unwrap().fence;
     let slower = FileFence { search_id, file_id, fence };
     world.deliver(&PARSE, &batch).await;
-    let late = testing::sample::search::study(search_id, file_id, 2);
+    let late = testing::search::study(search_id, file_id, 2);
     assert!(world.store().store(&slower, vec![late], vec![]).await.is_err());
     let stored = world.store().studies(search_id, file_id, 0, 10).await.unwrap();
     assert_eq!(stored, []);

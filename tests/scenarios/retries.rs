@@ -172,7 +172,7 @@ async fn retried_notifications_are_counted_for_any_cause() {
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
     let batch = deliveries(&world.take(&UPLOADS).await);
-    let seen = Arc::new(testing::RecordingSink::default());
+    let seen = Arc::new(contracts::RecordingSink::default());
     let mut function = NotifyUpload::over(&world.backend.ports).unwrap();
     function.reporter.observer = seen.clone();
     let over = world.host.now();

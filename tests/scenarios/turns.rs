@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use contracts::ManualHost;
 use embedded::{Call, Intercept, Phase, Settings, Store};
 use functions::SYSTEM;
 use http_api::router;
@@ -14,7 +15,6 @@ use jiff::Timestamp;
 use local::{FaultInjection, Home, Runner};
 use messages::Host;
 use service::SearchService;
-use testing::ManualHost;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 

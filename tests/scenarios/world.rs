@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use backend::{Backend, Config};
+use contracts::ManualHost;
 use embedded::{Call, Intercept, Phase, Settings, Store};
 use functions::{dispatch_outbox, report_faults};
 use imports::queues::{CONTROL, PARSE, PARSE_DEAD, QUEUES, SAGA, UPLOADS};
@@ -23,7 +24,6 @@ use outbox::DispatchOutbox;
 use saga::{Document, Engine, Failures, ReadDocuments};
 use service::{AnnouncedSearch, NewFile, NewSearch, SearchService};
 use tempfile::TempDir;
-use testing::ManualHost;
 use tokio::sync::Notify;
 
 /// Two records, as a reference manager would write them.

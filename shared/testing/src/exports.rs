@@ -9,7 +9,7 @@ use imports::{ExportId, ExportKey, FindObjects, KeepExports, ProjectId};
 use messages::{Host, StoreError};
 use writers::Format;
 
-use crate::{CheckResult, sample};
+use contracts::{CheckResult, sample};
 
 /// Follows a link like a reviewer's browser.
 #[async_trait]

@@ -1,50 +1,17 @@
-//! The contracts of all ports, as tests that any adapter can run.
+//! The contracts of the ports of the search import, as tests that any adapter can run, and recorded forms.
 //!
-//! - [`host`]: a [`messages::Host`] with manual time;
-//! - [`RecordingSink`]: a [`messages::DecisionSink`] that stores decisions;
+//! - [`studies`], [`parse_attempts`], [`progress`], [`objects`], [`exports`], [`words`]: the suites, which are used like
+//!   those of the engine ([`contracts`]);
+//! - [`search`]: jobs, files and studies to store;
 //! - [`fixtures`]: data and messages of earlier versions, for every adapter to read;
-//! - [`proof`]: the level of proof, for every change or for every night;
-//! - [`sample`]: documents, entries, views and studies to store;
-//! - [`documents`], [`sessions`], [`views`], [`ledger`], [`processed`], [`queues`], [`failures`],
-//!   [`history`]: the engine's suites, one for each group of its ports. They use the partitions of a fictitious system.
-//! - [`studies`], [`progress`], [`objects`], [`exports`]: the suites of the search import.
-//!
-//! A suite has a `Ports` with the adapter under test, a function for each guarantee, and `all`, which checks them in
-//! sequence. A broken guarantee panics at the assertion; a failing port is an error.
-//!
-//! # Stores that are not empty
-//! Ids are fresh ([`messages::Host::fresh_id`]), so the suites may run against a store in use. The queues must not be
-//! used by another program at the same time: the suite empties them first.
-//!
-//! # Time
-//! Suites let time pass with [`messages::Host::sleep`]: with [`ManualHost`] that takes no time, and with the host of a
-//! real machine, for a real server, it waits. If the adapter has its own clock, the suites therefore wait for seconds
-//! and never for hours; if the time is an argument of the port, they may pass any time. Times are whole seconds, since
-//! not every store keeps more than milliseconds.
+//! - [`proof`]: the level of proof, for every change or for every night.
 
-pub mod documents;
 pub mod exports;
-pub mod failures;
 pub mod fixtures;
-pub mod history;
-pub mod host;
-pub mod ledger;
 pub mod objects;
-pub mod outboxes;
 pub mod parse_attempts;
-pub mod processed;
 pub mod progress;
 pub mod proof;
-pub mod queues;
-pub mod recording_sink;
-pub mod sample;
-pub mod sessions;
+pub mod search;
 pub mod studies;
-pub mod views;
 pub mod words;
-
-pub use host::ManualHost;
-pub use recording_sink::RecordingSink;
-
-/// The result of a check, unless it panics because a guarantee is broken: success, or the error of a port.
-pub type CheckResult = Result<(), Box<dyn std::error::Error + Send + Sync>>;

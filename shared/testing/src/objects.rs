@@ -10,7 +10,7 @@ use imports::objects::MAX_FOUND;
 use imports::{FindObjects, PresignUpload, PresignedPost, ReadObject, UploadGrant};
 use messages::Host;
 
-use crate::{CheckResult, sample};
+use contracts::{CheckResult, sample};
 
 /// The result of an upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

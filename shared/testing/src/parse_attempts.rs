@@ -3,8 +3,8 @@
 use imports::{AttemptState, FileFence, ParseAttempts, ReadingStatus};
 use messages::Host;
 
-use crate::sample::search::{self, end};
-use crate::{CheckResult, sample};
+use crate::search::{self, end};
+use contracts::{CheckResult, sample};
 
 /// The adapter under test.
 pub struct Ports<'a> {

@@ -3,8 +3,8 @@
 use imports::{Progress, ReadProgress, ReportProgress};
 use messages::Host;
 
-use crate::sample::search;
-use crate::{CheckResult, sample};
+use crate::search;
+use contracts::{CheckResult, sample};
 
 /// The adapter under test.
 pub struct Ports<'a> {

@@ -9,8 +9,8 @@ use imports::{
 use messages::Host;
 use references::Reference;
 
-use crate::sample::search;
-use crate::{CheckResult, sample};
+use crate::search;
+use contracts::{CheckResult, sample};
 
 /// The adapter under test.
 pub struct Ports<'a> {
@@ -626,7 +626,7 @@ pub async fn attempt_before_discard_stores_nothing(ports: &Ports<'_>) -> CheckRe
     let unread = vec![search::quarantined(search, file, 2)];
     overtaken(&ports.write.store(&old, vec![search::study(search, file, 1)], unread).await);
     overtaken(&ports.track.save(&old, &ReadingStatus::Within(serde_json::json!({ "byte": 3 }))).await);
-    overtaken(&ports.track.save(&old, &sample::search::end(0)).await);
+    overtaken(&ports.track.save(&old, &search::end(0)).await);
     ports.write.store(&new, vec![search::study(search, file, 1)], vec![]).await?;
     overtaken(&ports.write.discard(&old, None).await);
     assert_eq!(ports.read.studies(search, file, 0, 10).await?.len(), 1);
@@ -640,7 +640,7 @@ pub async fn attempt_before_discard_stores_nothing(ports: &Ports<'_>) -> CheckRe
 pub async fn completed_file_is_not_discarded(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let held = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
-    let end = sample::search::end(0);
+    let end = search::end(0);
     ports.track.save(&held, &end).await?;
     overtaken(&ports.write.discard(&held, None).await);
     let reading = ports.track.start(search, file, READER + 1).await?;
@@ -699,7 +699,7 @@ async fn read_so_far(
     let held = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
     ports.write.store(&held, vec![], vec![search::quarantined(search, file, 2)]).await?;
     if how_far == 2 {
-        ports.track.save(&held, &sample::search::end(0)).await?;
+        ports.track.save(&held, &search::end(0)).await?;
         ports.write.finish(&search::parsed(search, file, 0)).await?;
     }
     Ok(Some(held))

@@ -6,8 +6,8 @@ use imports::{
 };
 use messages::{Host, StoreError};
 
-use crate::sample::search;
-use crate::{CheckResult, sample};
+use crate::search;
+use contracts::{CheckResult, sample};
 
 /// The adapter under test.
 pub struct Ports<'a> {

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use axum::Router;
+use contracts::sample;
 use imports::{Job, JobState, ProjectId, SearchId};
 use outbox::{View, WriteViews};
 use serde_json::{Value, json};
 use service::study_view::RecordPlace;
 use service::{BulkRequest, Deletion, NewFile, NewSearch, ProjectAccess, Rule, ScopePlace};
-use testing::sample;
 use uuid::Uuid;
 
 use super::duplicates::search;
@@ -217,7 +217,7 @@ async fn reads_of_many_imports_are_bounded() {
     // These imports are newer than the two imports with studies.
     let (mut views, project_id) = (Vec::new(), ProjectId::from_uuid(Uuid::nil()));
     for _ in 0..1_100 {
-        let job = sample::search::job(&*world.host, sample::partition(&*world.host), 1, JobState::Completed);
+        let job = testing::search::job(&*world.host, sample::partition(&*world.host), 1, JobState::Completed);
         views.push(View::from(&Job { project_id, ..job }));
     }
     for views in views.chunks(100) {

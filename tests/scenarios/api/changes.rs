@@ -2,11 +2,11 @@
 
 use axum::Router;
 use axum::http::StatusCode;
+use contracts::sample;
 use imports::{FileId, Job, JobState, Progress, ProjectId, ReportProgress, SearchId};
 use outbox::{View, WriteViews};
 use serde_json::Value;
 use service::{MAX_SEEN, ProjectAccess};
-use testing::sample;
 use uuid::Uuid;
 
 use super::{api, ask, get, path_of, refusal};
@@ -127,7 +127,7 @@ async fn reading_progress_is_a_change() {
 /// Stores searches without documents, only with views.
 async fn write(world: &World, count: usize, state: JobState) -> Vec<String> {
     let jobs = (0..count).map(|_| {
-        let job = sample::search::job(&*world.host, sample::partition(&*world.host), 1, state);
+        let job = testing::search::job(&*world.host, sample::partition(&*world.host), 1, state);
         Job { project_id: ProjectId::from_uuid(Uuid::nil()), ..job }
     });
     let jobs: Vec<Job> = jobs.collect();

@@ -21,7 +21,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use service::ProjectAccess;
 use service::exported_studies::{Export, ExportOptions, FileToExport};
-use testing::sample::search::study;
+use testing::search::study;
 use tower::ServiceExt;
 use uuid::Uuid;
 use writers::Format;

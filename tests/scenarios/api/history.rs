@@ -78,7 +78,7 @@ async fn history_with_invalid_search_or_cursor_is_refused() {
     let studies = path.replace("/history", "/studies?limit=1");
     let next = get(&api, &studies).await["next"].as_str().unwrap().to_owned();
     assert_eq!(refusal(&api, &format!("{path}?after={next}")).await.0, 400, "of another list");
-    let unknown = path_of(testing::sample::partition(&*world.host));
+    let unknown = path_of(contracts::sample::partition(&*world.host));
     assert_eq!(refusal(&api, &format!("{unknown}/history")).await.0, 404);
 }
 
@@ -98,7 +98,7 @@ async fn operator_reads_history_of_any_project() {
         404,
         "the search belongs to another project"
     );
-    let unknown = testing::sample::partition(&*world.host);
+    let unknown = contracts::sample::partition(&*world.host);
     assert_eq!(refusal(&operators, &format!("/admin/searches/{unknown}/history")).await.0, 404);
     assert_eq!(refusal(&operators, "/admin/searches/x/history").await.0, 400);
 }

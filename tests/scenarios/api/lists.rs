@@ -5,7 +5,7 @@ use imports::{SearchId, Study};
 use references::Reference;
 use serde_json::Value;
 use service::{Deletion, ProjectAccess};
-use testing::sample::search::study;
+use testing::search::study;
 use uuid::Uuid;
 
 use super::duplicates::search;

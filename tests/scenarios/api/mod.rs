@@ -22,6 +22,7 @@ mod words;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
+use contracts::sample;
 use http_api::router;
 use imports::messages::ObjectRef;
 use imports::{
@@ -32,7 +33,6 @@ use outbox::{View, WriteViews};
 use references::READER_VERSION;
 use serde_json::Value;
 use service::AnnouncedSearch;
-use testing::sample;
 use tower::ServiceExt;
 use uuid::Uuid;
 
@@ -120,7 +120,7 @@ fn titles(items: &[Value]) -> Vec<&str> {
 
 /// Stores a search of one file with these studies, as if they had been read.
 async fn stored(world: &World, study: impl Fn(SearchId, FileId, u64) -> Study, count: u64) -> SearchId {
-    let (search_id, file_id) = (sample::partition(&*world.host), sample::search::file(&*world.host));
+    let (search_id, file_id) = (sample::partition(&*world.host), testing::search::file(&*world.host));
     let fence = world.store().start(search_id, file_id, READER_VERSION).await.unwrap().fence;
     let held = FileFence { search_id, file_id, fence };
     let studies: Vec<Study> = (1..=count).map(|record| study(search_id, file_id, record)).collect();
@@ -150,7 +150,7 @@ async fn stored(world: &World, study: impl Fn(SearchId, FileId, u64) -> Study, c
     let job = Job {
         project_id: ProjectId::from_uuid(Uuid::nil()),
         files: vec![file],
-        ..sample::search::job(&*world.host, search_id, 1, JobState::Completed)
+        ..testing::search::job(&*world.host, search_id, 1, JobState::Completed)
     };
     world.store().write(&[View::from(&job)]).await.unwrap();
     search_id

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use contracts::sample;
 use imports::queues::CONTROL;
 use imports::{Job, JobState, ProjectId};
 use jiff::SignedDuration;
@@ -9,7 +10,6 @@ use messages::{Host, PartitionKey, SessionId};
 use outbox::{CommitSession, Entry, SessionRecord, View, WriteViews};
 use saga::{Persist, WriteDocuments};
 use serde_json::{Value, json};
-use testing::sample;
 use uuid::Uuid;
 
 use super::{SECOND, all, api, get, refusal};
@@ -22,7 +22,7 @@ const EFFECTS: &str = "/admin/effects";
 async fn write(world: &World, searches: &[(&str, u128, JobState, i64)]) {
     let now = world.host.now();
     let views = searches.iter().map(|(name, project, state, hours)| {
-        let job = sample::search::job(&*world.host, sample::partition(&*world.host), 1, *state);
+        let job = testing::search::job(&*world.host, sample::partition(&*world.host), 1, *state);
         let created_at = now.checked_sub(SignedDuration::from_hours(*hours)).unwrap();
         let (project_id, name) = (ProjectId::from_uuid(Uuid::from_u128(*project)), Some((*name).to_owned()));
         View::from(&Job { project_id, name, created_at, ..job })

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use contracts::ManualHost;
 use embedded::Store;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -16,8 +17,7 @@ use imports::objects::ObjectStream;
 use imports::{ObjectFacts, ReadObject};
 use messages::{Host, StoreError};
 use service::SearchService;
-use testing::ManualHost;
-use testing::sample::search::study;
+use testing::search::study;
 use tokio::sync::Semaphore;
 
 use super::{api, get, imported, path_of, stored};

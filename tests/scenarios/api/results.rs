@@ -6,7 +6,7 @@ use imports::queues::{CONTROL, PARSE, SAGA, UPLOADS};
 use imports::{ProjectId, ReadStudies, Study};
 use references::Reference;
 use service::ProjectAccess;
-use testing::sample::search::study;
+use testing::search::study;
 use uuid::Uuid;
 
 use super::{all, api, ask, get, imported, path_of, refusal, stored, titles};

@@ -1,9 +1,9 @@
 //! The list of searches, and polling.
 
 use axum::http::StatusCode;
+use contracts::sample;
 use imports::{Job, JobState, ProjectId};
 use outbox::{View, WriteViews};
-use testing::sample;
 use uuid::Uuid;
 
 use super::{all, api, ask, get, imported};
@@ -15,7 +15,7 @@ const SEARCHES: &str = "/projects/00000000-0000-0000-0000-000000000000/searches"
 async fn write(world: &World, searches: &[(&str, JobState)]) {
     let jobs = searches.iter().zip(0..).map(|((name, state), age)| {
         let search = sample::partition(&*world.host);
-        let job = sample::search::job(&*world.host, search, 1, *state);
+        let job = testing::search::job(&*world.host, search, 1, *state);
         let created_at = sample::later(job.created_at, age);
         let (project_id, name) = (ProjectId::from_uuid(Uuid::nil()), Some((*name).to_owned()));
         View::from(&Job { project_id, name, created_at, ..job })

@@ -99,7 +99,7 @@ async fn invalid_requests_change_nothing() {
         assert!(answered == status && detail.contains(why), "{files}: {answered} {detail}");
     }
     assert_eq!(sources(&api, &path).await, before);
-    let unknown = path_of(testing::sample::partition(&*world.host));
+    let unknown = path_of(contracts::sample::partition(&*world.host));
     assert_eq!(say(&api, &unknown, &json!({})).await.0, 404);
 }
 

@@ -5,7 +5,7 @@ use imports::queues::{CONTROL, PARSE, SAGA, UPLOADS};
 use references::Reference;
 use saga::Upkeep;
 use service::words::WordIndexing;
-use testing::sample::search::study;
+use testing::search::study;
 
 use super::{all, api, ask, path_of, stored, titles};
 use crate::world::{TWO_RECORDS, World};

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use backend::{Backend, Config, SystemHost};
+use contracts::sample;
 use jiff::Timestamp;
 use messages::Host;
 use messages::escape::is_control_or_bidi;
@@ -11,7 +12,6 @@ use outbox::Entry;
 use saga::Persist;
 use serde_json::{Value, json};
 use servers::TestResult;
-use testing::sample;
 
 use crate::program::{Program, Run};
 

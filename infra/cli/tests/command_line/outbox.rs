@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use backend::{Backend, Config, SystemHost};
+use contracts::sample;
 use imports::messages::UploadTimeout;
 use imports::queues::SAGA;
 use imports::{SearchEvent, SearchId, TimeoutId};
@@ -12,7 +13,6 @@ use outbox::{Entry, Owner, StageError};
 use saga::Persist;
 use serde_json::Value;
 use servers::TestResult;
-use testing::sample;
 
 use crate::program::{Program, bundled};
 

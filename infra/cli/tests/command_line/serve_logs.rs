@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backend::{Backend, Config, SystemHost};
+use contracts::sample;
 use imports::queues::SAGA;
 use messages::{Host, MessageId, Outgoing};
 use outbox::Entry;
 use saga::Persist;
 use servers::TestResult;
 use servers::mongo::eventually;
-use testing::sample;
 
 use crate::program::Program;
 

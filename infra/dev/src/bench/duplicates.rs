@@ -17,7 +17,7 @@ use messages::Host;
 use references::{READER_VERSION, Reference};
 use serde::Serialize;
 use service::marking::DuplicateMarking;
-use testing::sample;
+use testing::search;
 
 use super::memory;
 
@@ -87,7 +87,7 @@ pub async fn measure(dir: &Path, studies: u64) -> anyhow::Result<Report> {
         store.store(&held, batch, vec![]).await?;
         storing += began.elapsed();
     }
-    store.finish(&sample::search::parsed(search_id, file_id, 0)).await?;
+    store.finish(&search::parsed(search_id, file_id, 0)).await?;
     memory::reset_peak();
     let before = memory::resident_mib();
     let duplicates =

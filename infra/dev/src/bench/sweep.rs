@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use backend::{Config, SystemHost};
+use contracts::sample;
 use embedded::{Settings, Store};
 use imports::job::earlier_view;
 use imports::queues::QUEUES;
@@ -15,7 +16,6 @@ use outbox::dispatch::sweep;
 use outbox::{Dispatcher, Policy, SweepOutbox};
 use saga::{Persist, Stores};
 use serde::Serialize;
-use testing::sample;
 
 /// The maximum ratio of the medians for many and few settled records, which allows for noise.
 pub const BOUND: f64 = 1.5;

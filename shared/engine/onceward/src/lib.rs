@@ -30,6 +30,8 @@
 //!   HTTP routes;
 //! - feature `tools` (module `tools`): a SAM template of the functions, provisioning on local servers, and more for
 //!   developers;
+//! - feature `contracts` (module `contracts`): one contract suite per group of ports, for the adapters of another store or
+//!   queue, and a host with manual time;
 //! - feature `simulation` (module `simulation`): seeded schedules of faults, for tests;
 //! - feature `model` (module `model`): every interleaving of a small workload, for tests.
 //!
@@ -75,6 +77,8 @@ pub use {async_trait::async_trait, dedup, jiff, outbox, saga, serde, serde_json,
 pub use aws;
 #[cfg(feature = "env")]
 pub use backend as env;
+#[cfg(feature = "contracts")]
+pub use contracts;
 #[cfg(feature = "dynamo")]
 pub use dynamo;
 #[cfg(feature = "sqlite")]

@@ -126,7 +126,8 @@ pub trait InspectOutbox: SweepOutbox {
     /// Returns an error if the store is unavailable; a retry may succeed.
     async fn entries_of(&self, owner: Owner) -> Result<Vec<EntryResult>, StoreError>;
 
-    /// Returns the store's query plan of [`SweepOutbox::due`], in a format of the store, with the name of the index.
+    /// Returns the store's query plan of [`SweepOutbox::due`], in a format of the store, with the name of the index. This
+    /// name contains `outbox_ready`.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable; a retry may succeed.

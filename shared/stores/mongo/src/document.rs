@@ -64,8 +64,8 @@ pub(crate) fn stored_version(stored: &Document) -> Result<(PartitionKey, StoredV
 mod tests {
     use super::*;
     use crate::value::{Key, date};
+    use contracts::{ManualHost, sample};
     use mongodb::bson::doc;
-    use testing::{ManualHost, sample};
 
     fn stored() -> (Content, Document) {
         let host = ManualHost::seeded(1);

@@ -125,7 +125,7 @@ fn time(at: Option<Timestamp>) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use testing::{ManualHost, sample};
+    use contracts::{ManualHost, sample};
 
     fn entry() -> Entry {
         let host = ManualHost::seeded(1);

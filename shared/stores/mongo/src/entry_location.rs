@@ -65,8 +65,8 @@ impl EntryLocation {
 mod tests {
     use super::*;
     use crate::value::Key;
+    use contracts::{ManualHost, sample};
     use mongodb::bson::oid::ObjectId;
-    use testing::{ManualHost, sample};
 
     #[test]
     fn location_round_trips_with_ids_of_any_type() {

@@ -194,7 +194,7 @@ fn removed() -> Bson {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use testing::{ManualHost, sample};
+    use contracts::{ManualHost, sample};
 
     #[test]
     fn first_write_requires_expiry_later_ones_version() {

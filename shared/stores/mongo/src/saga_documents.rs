@@ -175,7 +175,7 @@ fn outcome(write: &Persist, stored: Option<&StoredVersion>) -> Option<PersistOut
 #[cfg(test)]
 mod tests {
     use super::*;
-    use testing::{ManualHost, sample};
+    use contracts::{ManualHost, sample};
 
     #[test]
     fn only_later_version_proves_lost_write() {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use contracts::ManualHost;
 use local::{FaultInjection, OpenRunnerError, Runner};
 use messages::Queue;
 use orders::shop::partition;
@@ -12,7 +13,6 @@ use orders::{
 use outbox::session::CommitError;
 use saga::{Engine, Function, SAGA, Service, Source, System};
 use tempfile::TempDir;
-use testing::ManualHost;
 
 use crate::world::TestResult;
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use backend::config::Services;
 use backend::{Config, SystemHost};
+use contracts::sample::Samples;
 use futures::future::join_all;
 use local::{FaultInjection, Runner};
 use messages::store::chain;
@@ -19,7 +20,6 @@ use servers::amazon::{self, Service};
 use servers::mongo::{Scratch, Setup, uri};
 use servers::{cleaned_up, unique};
 use system_tools::{DocumentStore, Provision};
-use testing::sample::Samples;
 use uuid::Uuid;
 
 use crate::world::TestResult;
@@ -191,7 +191,7 @@ async fn sagas_sessions_and_views() -> TestResult {
     let scratch = Scratch::new().await?;
     let store = &scratch.mongo;
     let (sweep, retention) = (store.saga_outbox(), scratch.settings.saga_retention);
-    let ports = testing::documents::Ports {
+    let ports = contracts::documents::Ports {
         read: store,
         write: store,
         sweep: &sweep,
@@ -200,15 +200,15 @@ async fn sagas_sessions_and_views() -> TestResult {
         damage: None,
         damage_entry: None,
     };
-    testing::documents::all(&ports).await?;
+    contracts::documents::all(&ports).await?;
     let sweep = store.session_outbox();
-    let ports = testing::sessions::Ports::of(store, &sweep, &SystemHost);
-    testing::sessions::all(&ports).await?;
+    let ports = contracts::sessions::Ports::of(store, &sweep, &SystemHost);
+    contracts::sessions::all(&ports).await?;
     let shared = Arc::new(store.clone());
     let views =
         Views { saga: Samples, written: shared.clone(), documents: shared, host: Arc::new(SystemHost) };
-    let ports = testing::views::Ports { views: &views, write: store, documents: store, host: &SystemHost };
-    testing::views::all(&ports).await?;
+    let ports = contracts::views::Ports { views: &views, write: store, documents: store, host: &SystemHost };
+    contracts::views::all(&ports).await?;
     scratch.end().await
 }
 
@@ -219,10 +219,10 @@ async fn ledger_and_processed() -> TestResult {
         let tables = cloud.config("unused").services;
         let ledger = aws::ledger::Ledger::new(dynamo.clone(), "orders", tables.ledger_table.unwrap());
         let ports =
-            testing::ledger::Ports { claim: &ledger, grant: &ledger, check: &ledger, host: &SystemHost };
-        testing::ledger::all(&ports).await?;
+            contracts::ledger::Ports { claim: &ledger, grant: &ledger, check: &ledger, host: &SystemHost };
+        contracts::ledger::all(&ports).await?;
         let store = aws::ledger::ProcessedTable::new(dynamo, "orders", tables.processed_table.unwrap());
-        testing::processed::all(&testing::processed::Ports { store: &store, host: &SystemHost }).await
+        contracts::processed::all(&contracts::processed::Ports { store: &store, host: &SystemHost }).await
     })
     .await
 }
@@ -231,7 +231,7 @@ async fn ledger_and_processed() -> TestResult {
 async fn queues() -> TestResult {
     in_cloud(async |cloud| {
         let queues = cloud.queues().await;
-        let ports = testing::queues::Ports {
+        let ports = contracts::queues::Ports {
             send: &queues,
             receive: &queues,
             inspect: &queues,
@@ -241,7 +241,7 @@ async fn queues() -> TestResult {
             other: SAGA,
             fair: false,
         };
-        testing::queues::all(&ports).await
+        contracts::queues::all(&ports).await
     })
     .await
 }

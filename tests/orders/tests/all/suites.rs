@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use contracts::ManualHost;
+use contracts::sample::Samples;
 use embedded::{Settings, Store};
 use orders::{QUEUES, WAREHOUSE};
 use saga::{SAGA, Views};
 use tempfile::TempDir;
-use testing::ManualHost;
-use testing::sample::Samples;
 
 use crate::world::TestResult;
 
@@ -21,7 +21,7 @@ fn open() -> (TempDir, Arc<ManualHost>, Store) {
 async fn sagas() -> TestResult {
     let (_dir, host, store) = open();
     let (sweep, retention) = (store.saga_outbox(), store.settings().saga_retention);
-    let ports = testing::documents::Ports {
+    let ports = contracts::documents::Ports {
         read: &store,
         write: &store,
         sweep: &sweep,
@@ -30,15 +30,15 @@ async fn sagas() -> TestResult {
         damage: None,
         damage_entry: None,
     };
-    testing::documents::all(&ports).await
+    contracts::documents::all(&ports).await
 }
 
 #[tokio::test]
 async fn sessions() -> TestResult {
     let (_dir, host, store) = open();
     let sweep = store.session_outbox();
-    let ports = testing::sessions::Ports::of(&store, &sweep, &*host);
-    testing::sessions::all(&ports).await
+    let ports = contracts::sessions::Ports::of(&store, &sweep, &*host);
+    contracts::sessions::all(&ports).await
 }
 
 #[tokio::test]
@@ -46,28 +46,28 @@ async fn views() -> TestResult {
     let (_dir, host, store) = open();
     let shared = Arc::new(store.clone());
     let views = Views { saga: Samples, written: shared.clone(), documents: shared, host: host.clone() };
-    let ports = testing::views::Ports { views: &views, write: &store, documents: &store, host: &*host };
-    testing::views::all(&ports).await
+    let ports = contracts::views::Ports { views: &views, write: &store, documents: &store, host: &*host };
+    contracts::views::all(&ports).await
 }
 
 #[tokio::test]
 async fn ledger() -> TestResult {
     let (_dir, host, store) = open();
-    let ports = testing::ledger::Ports { claim: &store, grant: &store, check: &store, host: &*host };
-    testing::ledger::all(&ports).await
+    let ports = contracts::ledger::Ports { claim: &store, grant: &store, check: &store, host: &*host };
+    contracts::ledger::all(&ports).await
 }
 
 #[tokio::test]
 async fn processed() -> TestResult {
     let (_dir, host, store) = open();
-    testing::processed::all(&testing::processed::Ports { store: &store, host: &*host }).await
+    contracts::processed::all(&contracts::processed::Ports { store: &store, host: &*host }).await
 }
 
 #[tokio::test]
 async fn queues() -> TestResult {
     for (queue, other) in [(SAGA, WAREHOUSE), (WAREHOUSE, SAGA)] {
         let (_dir, host, store) = open();
-        let ports = testing::queues::Ports {
+        let ports = contracts::queues::Ports {
             send: &store,
             receive: &store,
             inspect: &store,
@@ -77,7 +77,7 @@ async fn queues() -> TestResult {
             other,
             fair: true,
         };
-        testing::queues::all(&ports).await?;
+        contracts::queues::all(&ports).await?;
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backend::Config;
+use contracts::ManualHost;
 use embedded::{Settings, Store};
 use local::DuplicatingSender;
 use messages::{
@@ -18,10 +19,9 @@ use outbox::session::CONTROL;
 use saga::{Engine, SAGA};
 use serde_json::Value;
 use tempfile::TempDir;
-use testing::ManualHost;
 use uuid::Uuid;
 
-pub(crate) type TestResult = testing::CheckResult;
+pub(crate) type TestResult = contracts::CheckResult;
 
 pub(crate) struct World {
     pub(crate) host: Arc<ManualHost>,

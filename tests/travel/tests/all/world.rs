@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use contracts::ManualHost;
 use embedded::{Settings, Store};
 use local::DuplicatingSender;
 use messages::{Consumer, Delivery, Message, PartitionKey, Queue, ReceiveMessages};
@@ -11,7 +12,6 @@ use outbox::session::CONTROL;
 use outbox::{DispatchOutbox, Key};
 use saga::{SAGA, System};
 use tempfile::TempDir;
-use testing::ManualHost;
 use travel::api::UnreliableSuppliers;
 use travel::{
     Agency, BUDGETS, NEWS, News, Ports, QUEUES, SUPPLIERS, SUPPLIERS_DEAD, list, machine, planted, set_budget,

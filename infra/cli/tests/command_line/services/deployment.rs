@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use aws::queues::{Queues, Sqs};
 use backend::{Backend, Config};
+use contracts::ManualHost;
 use functions::{dispatch_outbox, report_faults};
 use futures::future::join3;
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -23,7 +24,6 @@ use servers::TestResult;
 use servers::mongo::{Proxy, eventually, with_option};
 use service::health::Health;
 use service::{AnnouncedSearch, NewFile, NewSearch, SearchService};
-use testing::ManualHost;
 
 use super::time::InjectedTime;
 use super::{Environment, upload};

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use backend::{Backend, Config, SystemHost};
+use contracts::RecordingSink;
 use functions::{SYSTEM, run_saga};
 use imports::ProjectId;
 use imports::queues::SAGA;
@@ -15,7 +16,6 @@ use mongodb::bson::{DateTime, Document, doc};
 use servers::TestResult;
 use servers::mongo::eventually;
 use service::{NewFile, NewSearch, SearchService};
-use testing::RecordingSink;
 
 use super::{Environment, upload};
 use crate::program::bundled;

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use aws::queues::{Receipt, Sqs};
+use contracts::ManualHost;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use jiff::{SignedDuration, Timestamp};
 use messages::{
     Disposition, Host, Outgoing, Queue, QueueSpec, ReceiveMessages, ReceivedMessage, SendError, SendMessages,
     StoreError,
 };
-use testing::ManualHost;
 
 /// The visibility timeout in SQS itself, which is longer than any test.
 const MAX_VISIBILITY: Duration = Duration::from_secs(43_200);

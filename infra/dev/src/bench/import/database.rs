@@ -18,7 +18,7 @@ use mongodb::{Client, Collection, IndexModel};
 use references::{Limits, Outcome, READER_VERSION, Reader};
 use serde::Serialize;
 use service::marking::DuplicateMarking;
-use testing::sample;
+use testing::search;
 
 use super::records;
 
@@ -106,7 +106,7 @@ async fn measure(config: &Config, mongo: &Arc<Mongo>, studies: u64) -> anyhow::R
     }
     anyhow::ensure!(stored == studies, "{stored} of {studies} studies were stored");
     let file = FileRef { search_id, file_id };
-    mongo.finish(&sample::search::parsed(search_id, file_id, 0)).await?;
+    mongo.finish(&search::parsed(search_id, file_id, 0)).await?;
     let (stored, compare, records) = (Arc::clone(mongo), Arc::clone(mongo), Arc::clone(mongo));
     let began = Instant::now();
     DuplicateMarking { stored, compare, records }.file_added(project_id, file, 0, || false).await?;

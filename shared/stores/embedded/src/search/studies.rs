@@ -355,7 +355,7 @@ fn is_listed(db: &Connection, file: FileRef) -> rusqlite::Result<bool> {
 #[cfg(test)]
 mod tests {
     use imports::parse_attempts::ReadingStatus;
-    use testing::sample::search;
+    use testing::search;
 
     use super::*;
     use crate::search::keys::tests::with_a_file;

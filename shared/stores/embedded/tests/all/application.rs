@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use contracts::sample;
 use embedded::{Store, WorkVerdict};
 use messages::{PartitionKey, SessionId};
 use outbox::session::SessionStatus;
 use outbox::{CommitOutcome, CommitSession, Key, Owner, SessionRecord, SettleSessions, SweepOutbox, Write};
-use testing::sample;
 use uuid::Uuid;
 
 use crate::depot::{Depot, TestResult};

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use contracts::{ManualHost, sample};
 use embedded::{BUCKET, Settings, Store};
 use futures::TryStreamExt;
 use imports::messages::ObjectRef;
@@ -10,9 +11,8 @@ use imports::queues::QUEUES;
 use imports::{PresignUpload, ReadObject, UploadGrant};
 use messages::{QueueSpec, StoreError};
 use tempfile::TempDir;
-use testing::{ManualHost, sample};
 
-pub(crate) type TestResult = testing::CheckResult;
+pub(crate) type TestResult = contracts::CheckResult;
 
 pub(crate) struct Depot {
     pub(crate) folder: TempDir,

@@ -1,12 +1,12 @@
 //! The disk space of records is bounded by their text, however short it is.
 
+use contracts::sample;
 use imports::{
     CompareStudies, Duplicate, FileFence, FileId, Mark, ParseAttempts, QuarantinedRecord, Reason, SearchId,
     Study, StudyRef, Tier, WriteStudies,
 };
 use references::{Quarantine, READER_VERSION, Reference};
-use testing::sample;
-use testing::sample::search;
+use testing::search;
 
 use crate::depot::{Depot, TestResult};
 

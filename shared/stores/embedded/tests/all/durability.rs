@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use contracts::sample;
 use dedup::GrantTokens;
 use embedded::{Settings, Store};
 use futures::FutureExt;
@@ -11,7 +12,6 @@ use imports::queues::{QUEUES, SAGA};
 use messages::{Outgoing, PartitionKey, ReceiveMessages, SendMessages};
 use outbox::{ReadViews, WriteViews};
 use saga::{Persist, ReadDocuments, WriteDocuments};
-use testing::sample;
 
 use crate::depot::{Depot, TestResult};
 
@@ -83,7 +83,7 @@ const FOLDER: &str = "EMBEDDED_FOLDER_OF_THE_VICTIM";
 #[ignore = "is run by another test, in a process of its own"]
 async fn victim_writes_until_killed() -> TestResult {
     let Some(folder) = std::env::var_os(FOLDER) else { return Ok(()) };
-    let host = std::sync::Arc::new(testing::ManualHost::seeded(1));
+    let host = std::sync::Arc::new(contracts::ManualHost::seeded(1));
     let store = Store::open(folder.as_ref(), host.clone(), Settings::new(&QUEUES))?;
     loop {
         let partitions: Vec<_> = (0..8).map(|_| sample::partition(&*host)).collect();
@@ -122,7 +122,7 @@ async fn acknowledged_data_survives_kill_9() -> TestResult {
         told.push((lines, partitions));
     }
     for (name, partitions) in told {
-        let host = std::sync::Arc::new(testing::ManualHost::seeded(2));
+        let host = std::sync::Arc::new(contracts::ManualHost::seeded(2));
         let now = sample::now(&*host);
         let store = Store::open(&folder.path().join(name.to_string()), host, Settings::new(&QUEUES))?;
         for found in store.load(&partitions, now).await? {

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use contracts::sample;
 use dedup::{Entities, Entry, Receipts};
 use embedded::{Call, Intercept, Phase};
 use futures::future::join_all;
@@ -11,7 +12,6 @@ use jiff::SignedDuration;
 use messages::PartitionKey;
 use outbox::{Owner, ReadViews, SweepOutbox, WriteViews};
 use saga::{Persist, WriteDocuments};
-use testing::sample;
 
 use crate::depot::{Depot, TestResult};
 

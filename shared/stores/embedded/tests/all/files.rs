@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use aws_lambda_events::s3::S3Event;
+use contracts::sample;
 use embedded::{BUCKET, LocalUpload, PendingUpload, UploadError};
 use imports::{PresignUpload, ProjectId, UploadGrant, queues};
 use messages::{Disposition, ReceiveMessages};
-use testing::sample;
 
 use crate::depot::{Depot, TestResult};
 
@@ -99,7 +99,7 @@ async fn pending_uploads_are_listed_in_order() -> TestResult {
     let form = depot.store.presign(&grant(&depot, "uploads/a", 10)).await?;
     let uploads: Vec<LocalUpload> = (0..3)
         .map(|n| LocalUpload {
-            file_id: sample::search::file(&*depot.host),
+            file_id: testing::search::file(&*depot.host),
             path: format!("/data/Übersicht {n}.ris").into(),
             form: form.clone(),
         })

@@ -3,13 +3,13 @@
 use std::io;
 use std::sync::Arc;
 
+use contracts::ManualHost;
 use embedded::{Settings, Store};
 use imports::queues::QUEUES;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use serde_json::{Map, Value};
 use tempfile::TempDir;
-use testing::ManualHost;
 use testing::fixtures::{Release, documents, ledger, same};
 
 use crate::depot::{Depot, TestResult};

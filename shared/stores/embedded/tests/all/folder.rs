@@ -4,12 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use contracts::{ManualHost, sample};
 use embedded::{LockError, OpenError, Settings, Store};
 use imports::queues::QUEUES;
 use messages::store::chain;
 use rusqlite::Connection;
 use tempfile::TempDir;
-use testing::{ManualHost, sample};
 
 use crate::depot::{Depot, TestResult};
 

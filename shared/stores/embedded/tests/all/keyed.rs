@@ -1,10 +1,10 @@
 //! The keys of a large file: all are inserted, and unshared ones are omitted. The compared fields of long studies.
 
+use contracts::sample;
 use imports::{FileFence, FileRef, Identity, ParseAttempts, ReadStudies, Study, WriteStudies};
 use messages::StoreError;
 use references::{READER_VERSION, Reference};
-use testing::sample;
-use testing::sample::search;
+use testing::search;
 
 use crate::depot::{Depot, TestResult};
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use contracts::{ManualHost, sample};
 use embedded::{LockError, OpenError, Settings, Store};
 use imports::queues::QUEUES;
 use outbox::{ReadViews, WriteViews};
-use testing::{ManualHost, sample};
 
 use crate::depot::{Depot, TestResult};
 

@@ -1,5 +1,6 @@
 //! A data directory stores compressed data and returns it unchanged; damage affects only the damaged records.
 
+use contracts::sample;
 use embedded::BUCKET;
 use futures::TryStreamExt;
 use imports::messages::ObjectRef;
@@ -10,8 +11,7 @@ use imports::{
 use messages::StoreError;
 use references::{READER_VERSION, Reference};
 use rusqlite::params;
-use testing::sample;
-use testing::sample::search;
+use testing::search;
 
 use crate::depot::{Depot, TestResult};
 

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use contracts::sample;
 use imports::queues;
 use messages::Depth;
 use messages::{
     Disposition, Outgoing, Queue, QueueSpec, ReceiveMessages, ReceivedMessage, SendError, SendMessages,
     StoreError,
 };
-use testing::sample;
 
 use crate::depot::{Depot, TestResult};
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use contracts::outboxes::claim;
+use contracts::sample;
 use dedup::{
     Admission, CheckTokens, Claim, ClaimCondition, ClaimPartition, GrantTokens, ProcessedMessages, Release,
 };
@@ -11,8 +13,6 @@ use jiff::{SignedDuration, Timestamp};
 use messages::{AttemptId, Disposition, Outgoing, PartitionKey, ReceiveMessages, SendMessages, Token};
 use outbox::{InspectOutbox, OutboxRecord, Owner};
 use saga::{Persist, WriteDocuments};
-use testing::outboxes::claim;
-use testing::sample;
 
 use crate::depot::{Depot, TestResult};
 

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use contracts::failures::StoredValue;
+use contracts::sample::Samples;
 use embedded::{BUCKET, Store, UploadError};
 use futures::FutureExt;
 use imports::{PresignedPost, StudyRef, queues};
@@ -10,9 +12,7 @@ use messages::{MessageId, PartitionKey, QueueSpec};
 use percent_encoding::percent_decode_str;
 use saga::Views;
 use testing::exports::Download;
-use testing::failures::StoredValue;
 use testing::objects::{Upload, UploadOutcome};
-use testing::sample::Samples;
 
 use crate::depot::{Depot, TestResult};
 
@@ -42,7 +42,7 @@ async fn sagas() -> TestResult {
         }
         .boxed()
     };
-    let ports = testing::documents::Ports {
+    let ports = contracts::documents::Ports {
         read: store,
         write: store,
         sweep: &sweep,
@@ -51,7 +51,7 @@ async fn sagas() -> TestResult {
         damage: Some(&damage),
         damage_entry: Some(&damage_entry),
     };
-    testing::documents::all(&ports).await
+    contracts::documents::all(&ports).await
 }
 
 #[tokio::test]
@@ -59,8 +59,8 @@ async fn views() -> TestResult {
     let Depot { store, host, folder: _folder } = Depot::new();
     let shared = Arc::new(store.clone());
     let views = Views { saga: Samples, written: shared.clone(), documents: shared, host: host.clone() };
-    let ports = testing::views::Ports { views: &views, write: &store, documents: &store, host: &*host };
-    testing::views::all(&ports).await
+    let ports = contracts::views::Ports { views: &views, write: &store, documents: &store, host: &*host };
+    contracts::views::all(&ports).await
 }
 
 #[tokio::test]
@@ -117,15 +117,15 @@ async fn words() -> TestResult {
 async fn sessions() -> TestResult {
     let Depot { store, host, folder: _folder } = Depot::new();
     let sweep = store.session_outbox();
-    let ports = testing::sessions::Ports::of(&store, &sweep, &*host);
-    testing::sessions::all(&ports).await
+    let ports = contracts::sessions::Ports::of(&store, &sweep, &*host);
+    contracts::sessions::all(&ports).await
 }
 
 #[tokio::test]
 async fn ledger() -> TestResult {
     let Depot { store, host, folder: _folder } = Depot::new();
-    let ports = testing::ledger::Ports { claim: &store, grant: &store, check: &store, host: &*host };
-    testing::ledger::all(&ports).await
+    let ports = contracts::ledger::Ports { claim: &store, grant: &store, check: &store, host: &*host };
+    contracts::ledger::all(&ports).await
 }
 
 #[tokio::test]
@@ -146,19 +146,19 @@ async fn failures() -> TestResult {
         .boxed()
     };
     let Depot { store, host, .. } = &depot;
-    testing::failures::all(&testing::failures::Ports { store, host: &**host, damage: &damage }).await
+    contracts::failures::all(&contracts::failures::Ports { store, host: &**host, damage: &damage }).await
 }
 
 #[tokio::test]
 async fn history() -> TestResult {
     let Depot { store, host, folder: _folder } = Depot::new();
-    testing::history::all(&testing::history::Ports { store: &store, host: &*host }).await
+    contracts::history::all(&contracts::history::Ports { store: &store, host: &*host }).await
 }
 
 #[tokio::test]
 async fn processed() -> TestResult {
     let Depot { store, host, folder: _folder } = Depot::new();
-    testing::processed::all(&testing::processed::Ports { store: &store, host: &*host }).await
+    contracts::processed::all(&contracts::processed::Ports { store: &store, host: &*host }).await
 }
 
 /// Two queues of the application, one with a limit that the suite reaches sooner.
@@ -172,7 +172,7 @@ static QUEUES: [QueueSpec; 4] = [
 #[tokio::test]
 async fn queues() -> TestResult {
     let Depot { store, host, folder: _folder } = Depot::with(&QUEUES);
-    let ports = testing::queues::Ports {
+    let ports = contracts::queues::Ports {
         send: &store,
         receive: &store,
         inspect: &store,
@@ -182,7 +182,7 @@ async fn queues() -> TestResult {
         other: queues::PARSE,
         fair: true,
     };
-    testing::queues::all(&ports).await
+    contracts::queues::all(&ports).await
 }
 
 struct Browser(Store);

@@ -1,11 +1,11 @@
 //! Expired data is deleted, and all other data is kept.
 
+use contracts::sample;
 use dedup::{GrantTokens, ProcessedMessages};
 use embedded::{MAX_DECISIONS, PurgeReport};
 use messages::{DecisionSink, SessionId};
 use outbox::{Entry, Key, ReadRecords, SettleSessions, Write, WriteRecords};
 use saga::{KeepHistory, Persist, PersistOutcome, ReadDocuments, WriteDocuments};
-use testing::sample;
 
 use crate::depot::{Depot, TestResult};
 use crate::durability::observation;
@@ -85,7 +85,7 @@ async fn decision_log_keeps_latest_per_search() -> TestResult {
 #[tokio::test]
 async fn disabled_history_keeps_no_decisions() -> TestResult {
     let folder = tempfile::TempDir::new()?;
-    let host = std::sync::Arc::new(testing::ManualHost::seeded(1));
+    let host = std::sync::Arc::new(contracts::ManualHost::seeded(1));
     let settings = embedded::Settings { history: false, ..embedded::Settings::new(&imports::queues::QUEUES) };
     let store = embedded::Store::open(folder.path(), host.clone(), settings)?;
     let partition = sample::partition(&*host);

@@ -18,9 +18,9 @@ use messages::{AttemptId, Host, PartitionKey, Token};
 use servers::amazon::{Service, config, config_as, config_at};
 
 use super::{client, with_table};
+use contracts::sample;
 use servers::net::{Fate, ScriptedServer, Unreliable};
 use servers::{TestResult, unique};
-use testing::sample;
 
 fn request(partition: PartitionKey, requires: ClaimCondition) -> Claim {
     let attempt = AttemptId::from_uuid(SystemHost.fresh_id());

@@ -7,6 +7,7 @@ use std::time::Duration;
 use aws::ledger::{LEDGER_KEY, Ledger};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
+use contracts::{ManualHost, sample};
 use dedup::ledger::ITEM_LIFETIME;
 use dedup::{
     Admission, AdmittedClaim, CheckTokens, Claim, ClaimCondition, ClaimPartition, GrantTokens, Release,
@@ -20,7 +21,6 @@ use saga::{
 use serde_json::Value;
 use servers::TestResult;
 use servers::mongo::Scratch;
-use testing::{ManualHost, sample};
 
 use super::with_table;
 

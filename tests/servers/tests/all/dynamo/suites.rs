@@ -11,8 +11,8 @@ async fn ledger() -> TestResult {
     with_table("partition_id", |client, table| async move {
         let ledger = Ledger::new(client, imports::SYSTEM, table);
         let ports =
-            testing::ledger::Ports { claim: &ledger, grant: &ledger, check: &ledger, host: &SystemHost };
-        testing::ledger::all(&ports).await
+            contracts::ledger::Ports { claim: &ledger, grant: &ledger, check: &ledger, host: &SystemHost };
+        contracts::ledger::all(&ports).await
     })
     .await
 }
@@ -21,7 +21,7 @@ async fn ledger() -> TestResult {
 async fn processed() -> TestResult {
     with_table("message_key", |client, table| async move {
         let store = ProcessedTable::new(client, imports::SYSTEM, table);
-        testing::processed::all(&testing::processed::Ports { store: &store, host: &SystemHost }).await
+        contracts::processed::all(&contracts::processed::Ports { store: &store, host: &SystemHost }).await
     })
     .await
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use backend::SystemHost;
+use contracts::sample;
 use messages::PartitionKey;
 use mongo::{SessionWork, WorkVerdict, collections};
 use mongodb::bson::{Document, doc};
@@ -14,7 +15,6 @@ use mongodb::{ClientSession, Database};
 use outbox::session::SessionStatus;
 use outbox::{CommitOutcome, CommitSession, ReadRecords, SessionRecord, SettleSessions};
 use servers::mongo::uri;
-use testing::sample;
 
 use super::{Scratch, Setup, TestResult};
 

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use backend::SystemHost;
+use contracts::sample;
 use futures::future::try_join;
 use messages::{Host, SessionId};
 use mongodb::bson::doc;
 use outbox::{CommitOutcome, CommitSession, ReadViews, SessionRecord, View, WriteViews};
 use servers::mongo::eventually;
-use testing::sample;
 
 use super::{Scratch, TestResult};
 

@@ -1,6 +1,7 @@
 //! Saga documents beyond the contract suite: batches, races, expiry and foreign data.
 
 use backend::SystemHost;
+use contracts::{outboxes, sample};
 use futures::future::join;
 use imports::{ReadProgress, ReadStudies};
 use jiff::{SignedDuration, Timestamp};
@@ -12,7 +13,6 @@ use outbox::{
     SweepOutbox, Unreadable, UnreadableAction, View, WriteViews,
 };
 use saga::{Persist, PersistOutcome, ReadDocuments, WriteDocuments};
-use testing::{outboxes, sample};
 
 use super::{Scratch, Setup, TestResult};
 

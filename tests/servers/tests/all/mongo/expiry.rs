@@ -4,6 +4,8 @@
 use std::time::Duration;
 
 use backend::SystemHost;
+use contracts::outboxes;
+use contracts::sample;
 use futures::TryStreamExt;
 use imports::{Progress, ReportProgress};
 use jiff::SignedDuration;
@@ -12,8 +14,7 @@ use mongodb::bson::{Bson, Document, doc};
 use outbox::{CommitSession, Entry, SessionRecord, SettleSessions, Settlement};
 use saga::{KeepHistory, Persist, WriteDocuments};
 use servers::mongo::{eventually, uri};
-use testing::outboxes;
-use testing::sample::{self, search as samples};
+use testing::search as samples;
 
 use super::{Scratch, Setup, TestResult};
 
@@ -84,7 +85,7 @@ async fn session_progress_and_history_records_expire() -> TestResult {
     }
     store.abandon(messages::SessionId::from_uuid(messages::Host::fresh_id(HOST)), now).await?;
     store.report(search, samples::file(HOST), Progress { records: 1, bytes: 1 }).await?;
-    store.append(&[testing::history::observation(HOST, search, 0, 0)]).await?;
+    store.append(&[contracts::history::observation(HOST, search, 0, 0)]).await?;
     eventually("they are deleted", TIMEOUT, async || {
         let mut left = Vec::new();
         for name in [collections::SESSION, collections::PROGRESS, collections::HISTORY] {

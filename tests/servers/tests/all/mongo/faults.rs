@@ -4,6 +4,8 @@
 use std::time::Duration;
 
 use backend::SystemHost;
+use contracts::outboxes::{claim, settle};
+use contracts::sample;
 use jiff::Timestamp;
 use messages::{Host, PartitionKey, StoreError};
 use mongo::collections;
@@ -11,8 +13,6 @@ use mongodb::bson::{Document, doc};
 use outbox::{Entry, Owner, Settlement};
 use saga::{Document as Saga, Persist, PersistOutcome, ReadDocuments, WriteDocuments};
 use servers::mongo::{Proxy, eventually, uri};
-use testing::outboxes::{claim, settle};
-use testing::sample;
 
 use super::{Scratch, Setup, TestResult};
 

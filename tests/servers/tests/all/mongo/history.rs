@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use backend::SystemHost;
+use contracts::history::{noted, observation};
+use contracts::{RecordingSink, sample};
 use imports::FileId;
 use messages::{DecisionSink, Delivery, Disposition, Host};
 use mongo::collections;
 use mongodb::bson::doc;
 use saga::KeepHistory;
 use saga::history::Recorder;
-use testing::history::{noted, observation};
-use testing::{RecordingSink, sample};
 
 use super::race::{consumer, saved};
 use super::{Scratch, TestResult};

@@ -1,6 +1,7 @@
 //! Query costs in a filled store: proportional to the result, not to the stored data.
 
 use backend::SystemHost;
+use contracts::{outboxes, sample};
 use futures::TryStreamExt;
 use imports::{
     CompareStudies, Duplicate, FileFence, Mark, ParseAttempts, ProjectId, ReadStudies, Reason, Selection,
@@ -13,7 +14,6 @@ use mongodb::bson::{DateTime, Document, doc};
 use outbox::{AgeFilter, Owner, ReadViews, SweepOutbox, View, ViewPosition, WriteViews};
 use references::Reference;
 use saga::{Persist, WriteDocuments};
-use testing::{outboxes, sample};
 use uuid::Uuid;
 
 use super::{Scratch, TestResult};
@@ -128,10 +128,10 @@ async fn planner_uses_index_of_waiting_searches() -> TestResult {
 #[tokio::test]
 async fn listing_marked_studies_reads_no_others() -> TestResult {
     let scratch = Scratch::new().await?;
-    let (search_id, file_id) = (sample::partition(HOST), sample::search::file(HOST));
+    let (search_id, file_id) = (sample::partition(HOST), testing::search::file(HOST));
     let fence = scratch.mongo.start(search_id, file_id, 1).await?.fence;
     let studies: Vec<_> =
-        (1..=2_000).map(|record| sample::search::study(search_id, file_id, record)).collect();
+        (1..=2_000).map(|record| testing::search::study(search_id, file_id, record)).collect();
     scratch.mongo.store(&FileFence { search_id, file_id, fence }, studies, vec![]).await?;
     let (tier, reason) = (Tier::Certain, Reason::TitleYearAuthor);
     let duplicate = Some(Duplicate { search_id, file_id, position: 0, record: 1, tier, reason });
@@ -149,11 +149,11 @@ async fn listing_marked_studies_reads_no_others() -> TestResult {
 #[tokio::test]
 async fn lookup_of_studies_by_key_reads_no_others() -> TestResult {
     let scratch = Scratch::new().await?;
-    let (search_id, file_id) = (sample::partition(HOST), sample::search::file(HOST));
+    let (search_id, file_id) = (sample::partition(HOST), testing::search::file(HOST));
     let fence = scratch.mongo.start(search_id, file_id, 1).await?.fence;
     let project_id = ProjectId::from_uuid(HOST.fresh_id());
     let study = |record| {
-        let study = sample::search::study(search_id, file_id, record);
+        let study = testing::search::study(search_id, file_id, record);
         let title = ["cold", "children", "zinc", "school"].map(|word| format!("{word}{record:08}")).join(" ");
         Study { project_id, reference: Reference { title, ..study.reference }, ..study }
     };

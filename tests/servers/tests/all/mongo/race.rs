@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use backend::SystemHost;
+use contracts::{RecordingSink, sample};
 use dedup::ledger::NoLedger;
 use functions::run_saga;
 use imports::messages::{ObjectRef, SearchUploadSaved};
@@ -16,7 +17,6 @@ use messages::{
 use mongo::Mongo;
 use outbox::{Dispatcher, Policy, Settlement};
 use saga::{Persist, PersistOutcome, ReadDocuments, Settings, WriteDocuments, run};
-use testing::{RecordingSink, sample};
 use tokio::sync::Barrier;
 
 use super::{Scratch, TestResult};

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use backend::SystemHost;
+use contracts::sample;
 use mongodb::bson::doc;
 use saga::{PersistOutcome, ReadDocuments, WriteDocuments};
 use servers::mongo::{OwnServer, eventually};
-use testing::sample;
 
 use super::{Scratch, Setup, TestResult};
 

@@ -1,12 +1,13 @@
 //! Studies beyond the contract suite: a rejected study is not mistaken for an existing one.
 
 use backend::SystemHost;
+use contracts::sample;
 use futures::future::try_join3;
 use imports::duplicates::Fields;
 use imports::{CompareStudies, FileFence, FileId, ParseAttempts, ReadStudies, SearchId, WriteStudies};
 use mongo::collections;
 use mongodb::bson::{Bson, doc};
-use testing::sample::{self, search as samples};
+use testing::search as samples;
 
 use super::faults::unknown;
 use super::{Scratch, TestResult};

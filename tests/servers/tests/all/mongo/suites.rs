@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use backend::SystemHost;
+use contracts::failures::StoredValue;
+use contracts::sample::Samples;
 use futures::TryStreamExt;
 use futures::future::BoxFuture;
 use imports::StudyRef;
@@ -12,8 +14,6 @@ use messages::{MessageId, PartitionKey};
 use mongo::collections;
 use mongodb::bson::{Binary, Document, doc, spec::BinarySubtype};
 use saga::Views;
-use testing::failures::StoredValue;
-use testing::sample::Samples;
 
 use super::{Scratch, TestResult};
 
@@ -41,7 +41,7 @@ async fn sagas_on(scratch: &Scratch) -> TestResult {
             Ok(())
         })
     };
-    let ports = testing::documents::Ports {
+    let ports = contracts::documents::Ports {
         read: store,
         write: store,
         sweep: &sweep,
@@ -50,7 +50,7 @@ async fn sagas_on(scratch: &Scratch) -> TestResult {
         damage: Some(&damage),
         damage_entry: Some(&damage_entry),
     };
-    testing::documents::all(&ports).await
+    contracts::documents::all(&ports).await
 }
 
 async fn views_on(scratch: &Scratch) -> TestResult {
@@ -61,8 +61,8 @@ async fn views_on(scratch: &Scratch) -> TestResult {
         documents: Arc::new(store.clone()),
         host: Arc::new(SystemHost),
     };
-    let ports = testing::views::Ports { views: &views, write: store, documents: store, host: &SystemHost };
-    testing::views::all(&ports).await
+    let ports = contracts::views::Ports { views: &views, write: store, documents: store, host: &SystemHost };
+    contracts::views::all(&ports).await
 }
 
 async fn progress_on(scratch: &Scratch) -> TestResult {
@@ -112,8 +112,8 @@ async fn words_on(scratch: &Scratch) -> TestResult {
 
 async fn sessions_on(scratch: &Scratch) -> TestResult {
     let (store, sweep) = (&scratch.mongo, scratch.mongo.session_outbox());
-    let ports = testing::sessions::Ports::of(store, &sweep, &SystemHost);
-    testing::sessions::all(&ports).await
+    let ports = contracts::sessions::Ports::of(store, &sweep, &SystemHost);
+    contracts::sessions::all(&ports).await
 }
 
 async fn failures_on(scratch: &Scratch) -> TestResult {
@@ -132,12 +132,12 @@ async fn failures_on(scratch: &Scratch) -> TestResult {
             Ok(())
         })
     };
-    testing::failures::all(&testing::failures::Ports { store, host: &SystemHost, damage: &damage }).await
+    contracts::failures::all(&contracts::failures::Ports { store, host: &SystemHost, damage: &damage }).await
 }
 
 async fn history_on(scratch: &Scratch) -> TestResult {
     let store = &scratch.mongo;
-    testing::history::all(&testing::history::Ports { store, host: &SystemHost }).await
+    contracts::history::all(&contracts::history::Ports { store, host: &SystemHost }).await
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use backend::SystemHost;
+use contracts::sample;
 use futures::future::try_join_all;
 use messages::{Host, PartitionKey, SessionId, StoreError};
 use mongodb::bson::doc;
@@ -14,7 +15,6 @@ use outbox::{
 };
 use serde_json::json;
 use servers::mongo::{OwnServer, eventually};
-use testing::sample;
 
 use super::faults::unknown;
 use super::{Scratch, Setup, TestResult};

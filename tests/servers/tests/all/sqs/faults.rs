@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use servers::amazon::{Service, config, config_at};
 
 use super::{QUEUES, adapter, outgoing};
+use contracts::ManualHost;
 use servers::net::{Fate, ScriptedServer, Unreliable};
 use servers::unique;
-use testing::ManualHost;
 
 fn saga_at(url: &str) -> Queues {
     Queues::of(imports::SYSTEM, [(queues::SAGA, url.to_owned())])

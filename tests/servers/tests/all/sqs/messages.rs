@@ -19,7 +19,7 @@ const LONG: Duration = Duration::from_secs(600);
 async fn queues() -> TestResult {
     with_queues(|client, urls| async move {
         let sqs = adapter(client, urls);
-        let ports = testing::queues::Ports {
+        let ports = contracts::queues::Ports {
             send: &sqs,
             receive: &sqs,
             inspect: &sqs,
@@ -31,7 +31,7 @@ async fn queues() -> TestResult {
             // sending.
             fair: false,
         };
-        testing::queues::all(&ports).await
+        contracts::queues::all(&ports).await
     })
     .await
 }

@@ -3,6 +3,7 @@
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem};
 use backend::SystemHost;
+use contracts::sample;
 use dynamo::Dynamo;
 use messages::{Host, PartitionKey, SessionId};
 use outbox::session::SessionStatus;
@@ -10,7 +11,6 @@ use outbox::{CommitOutcome, CommitSession, ReadRecords, SessionRecord, SettleSes
 use servers::amazon::{Service, config};
 use servers::net::{Fate, Unreliable};
 use servers::{TestResult, cleaned_up, unique};
-use testing::sample;
 
 use super::{impatient, store, with_store};
 

@@ -13,12 +13,12 @@ use aws_sdk_dynamodb::operation::get_item::{GetItemInput, GetItemOutput};
 use aws_sdk_dynamodb::operation::put_item::{PutItemInput, PutItemOutput};
 use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use backend::SystemHost;
+use contracts::history::observation;
+use contracts::sample;
 use messages::{DecisionRecord, Host, PartitionKey, Traceparent, Verdict};
 use outbox::{Settlement, View, WriteViews};
 use saga::{KeepHistory, Persist, PersistOutcome, ReadDocuments, WriteDocuments};
 use servers::TestResult;
-use testing::history::observation;
-use testing::sample;
 
 use super::with_store_of;
 

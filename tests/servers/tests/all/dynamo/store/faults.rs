@@ -4,6 +4,7 @@ use std::error::Error;
 
 use aws_sdk_dynamodb::Client;
 use backend::SystemHost;
+use contracts::sample;
 use futures::future::try_join_all;
 use messages::{Host, StoreError};
 use outbox::records::RecordRead;
@@ -16,7 +17,6 @@ use serde_json::json;
 use servers::amazon::{Service, config_at};
 use servers::net::{Fate, ScriptedServer, Unreliable};
 use servers::{TestResult, unique};
-use testing::sample;
 
 use super::{impatient, store, suites, with_store};
 
@@ -75,7 +75,7 @@ async fn claim_without_response_is_recognised() -> TestResult {
         let proxy = Unreliable::before(&Service::DynamoDb.address(), fate).await;
         let outbox = store(impatient(&proxy.address).await, &plain.settings().table).saga_outbox();
         let owner = Owner::Saga(partition);
-        let claimed = testing::outboxes::claim(&outbox, owner, now, sample::later(now, 300)).await?;
+        let claimed = contracts::outboxes::claim(&outbox, owner, now, sample::later(now, 300)).await?;
         assert_eq!(claimed.iter().map(|entry| entry.id).collect::<Vec<_>>(), [entry.id]);
         assert_eq!(proxy.faults(), [(Fate::Unanswered, 3)].into());
         Ok(())

@@ -2,6 +2,8 @@
 
 use aws_sdk_dynamodb::Client;
 use backend::SystemHost;
+use contracts::history::{noted, observation};
+use contracts::sample;
 use dynamo::{Dynamo, Settings};
 use jiff::SignedDuration;
 use messages::{DecisionRecord, PartitionKey};
@@ -11,8 +13,6 @@ use serde_json::{Value, json};
 use servers::TestResult;
 use servers::amazon::{Service, config, config_at};
 use servers::net::ScriptedServer;
-use testing::history::{noted, observation};
-use testing::sample;
 
 use super::{store, with_store};
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use backend::SystemHost;
+use contracts::failures::StoredValue;
+use contracts::sample::Samples;
 use dynamo::attributes::{CONTENT, ENTRY, KEY, OUTBOX};
 use dynamo::{Dynamo, Settings};
 use futures::future::BoxFuture;
@@ -12,8 +14,6 @@ use messages::{MessageId, PartitionKey};
 use saga::Views;
 use servers::TestResult;
 use servers::amazon::{Service, config};
-use testing::failures::StoredValue;
-use testing::sample::Samples;
 
 use super::with_store;
 
@@ -57,7 +57,7 @@ pub(super) async fn documents_of(store: &Dynamo, table: &str) -> TestResult {
             damage(&client, &table, key, &entry, r#"{"kind":"webhook"}"#).await
         })
     };
-    let ports = testing::documents::Ports {
+    let ports = contracts::documents::Ports {
         read: store,
         write: store,
         sweep: &sweep,
@@ -66,13 +66,13 @@ pub(super) async fn documents_of(store: &Dynamo, table: &str) -> TestResult {
         damage: Some(&lose),
         damage_entry: Some(&newer),
     };
-    testing::documents::all(&ports).await
+    contracts::documents::all(&ports).await
 }
 
 pub(super) async fn sessions_of(store: &Dynamo) -> TestResult {
     let sweep = store.session_outbox();
-    let ports = testing::sessions::Ports::of(store, &sweep, &SystemHost);
-    testing::sessions::all(&ports).await
+    let ports = contracts::sessions::Ports::of(store, &sweep, &SystemHost);
+    contracts::sessions::all(&ports).await
 }
 
 pub(super) async fn views_of(store: &Dynamo) -> TestResult {
@@ -82,8 +82,8 @@ pub(super) async fn views_of(store: &Dynamo) -> TestResult {
         documents: Arc::new(store.clone()),
         host: Arc::new(SystemHost),
     };
-    let ports = testing::views::Ports { views: &views, write: store, documents: store, host: &SystemHost };
-    testing::views::all(&ports).await
+    let ports = contracts::views::Ports { views: &views, write: store, documents: store, host: &SystemHost };
+    contracts::views::all(&ports).await
 }
 
 pub(super) async fn failures_of(store: &Dynamo, table: &str) -> TestResult {
@@ -96,12 +96,12 @@ pub(super) async fn failures_of(store: &Dynamo, table: &str) -> TestResult {
         let (client, table) = (client.clone(), table.to_owned());
         Box::pin(async move { damage(&client, &table, key, CONTENT, r#"{"state":"lost"}"#).await })
     };
-    let ports = testing::failures::Ports { store, host: &SystemHost, damage: &lose };
-    testing::failures::all(&ports).await
+    let ports = contracts::failures::Ports { store, host: &SystemHost, damage: &lose };
+    contracts::failures::all(&ports).await
 }
 
 pub(super) async fn history_of(store: &Dynamo) -> TestResult {
-    testing::history::all(&testing::history::Ports { store, host: &SystemHost }).await
+    contracts::history::all(&contracts::history::Ports { store, host: &SystemHost }).await
 }
 
 #[tokio::test]

@@ -471,7 +471,7 @@ pub async fn document_overrides_an_older_view(ports: &Ports<'_>) -> CheckResult 
     let list = sample::list_of(&end)?;
     let written = |revision, ended| View { list, ..sample::view(ports.host, partition, revision, ended) };
     ports.write.write(&[written(0, false)]).await?;
-    assert_eq!(seen().await?, Some((1, false)), "what was written is older than the document");
+    assert_eq!(seen().await?, Some((1, false)), "the written view is older than the document");
     let ended = sample::persist(partition, Some(1), end);
     ports.documents.persist(&[ended], now).await?;
     assert_eq!(seen().await?, Some((2, true)));
@@ -479,7 +479,7 @@ pub async fn document_overrides_an_older_view(ports: &Ports<'_>) -> CheckResult 
     let unfinished = ports.views.unfinished().await?;
     assert!(!unfinished.iter().any(|view| view.partition == partition), "it has ended, by its document");
     ports.write.write(&[written(3, true)]).await?;
-    assert_eq!(seen().await?, Some((3, true)), "the document is older than what was written");
+    assert_eq!(seen().await?, Some((3, true)), "the document is older than the written view");
     Ok(())
 }
 

@@ -1,6 +1,4 @@
 //! Sample data of a fictitious system for the engine: a saga with arbitrary states, and its messages.
-//!
-//! [`search`] has the additional data of a search.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +10,6 @@ use saga::{Content, Decision, Persist, SAGA};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
-
-pub mod search;
 
 /// The fictitious system.
 pub const SYSTEM: &str = "sample";

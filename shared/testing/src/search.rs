@@ -9,7 +9,7 @@ use messages::Host;
 use references::{Quarantine, Reference};
 use uuid::Uuid;
 
-use super::now;
+use contracts::sample::now;
 
 /// Returns a new, unused file.
 pub fn file(host: &dyn Host) -> FileId {
