@@ -442,6 +442,25 @@ async fn file_crashing_parser_five_times_is_refused() {
     assert_eq!(reason, "reading it made the parser crash 5 times");
 }
 
+/// Eight crashes of workers are no fault of the file if it was read further in between.
+#[tokio::test]
+async fn file_progressing_between_crashes_is_read() {
+    let world = World::new();
+    let (announced, batch) = commands(&world, &[("a.ris", TWO_RECORDS)]).await;
+    let (search_id, file_id) = (announced.search_id, announced.files[0].file_id);
+    for attempt in 0..8 {
+        let fence = world.store().start(search_id, file_id, READER_VERSION).await.unwrap().fence;
+        if attempt == 4 {
+            let checkpoint = ReadingStatus::Within(serde_json::json!({ "of": "an attempt" }));
+            world.store().save(&FileFence { search_id, file_id, fence }, &checkpoint).await.unwrap();
+        }
+    }
+    world.deliver(&PARSE, &batch).await;
+    world.run().await;
+    let job = world.job(search_id).await;
+    assert!(matches!(job.files[0].outcome, Some(Outcome::Completed(_))), "{job:?}");
+}
+
 /// An unavailable store does not count as a crash, however often it happens.
 #[tokio::test]
 async fn store_failures_never_refuse_file() {

@@ -67,7 +67,7 @@ pub static FUNCTION: Function<Ports> = Function {
     build: Some(build),
 };
 
-/// The maximum number of crashed attempts for a file, which may need too much memory or time.
+/// The maximum number of crashed attempts between two checkpoints of a file, which may need too much memory or time.
 const MAX_CRASHES: u32 = 5;
 
 /// The maximum number of attempts to record the end of an attempt.

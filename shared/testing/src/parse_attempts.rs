@@ -20,6 +20,7 @@ const READER: u32 = 1;
 /// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> CheckResult {
     attempts_are_counted_until_one_ends(ports).await?;
+    progress_leaves_one_attempt_counted(ports).await?;
     status_is_kept_until_the_next_one(ports).await
 }
 
@@ -39,6 +40,28 @@ pub async fn attempts_are_counted_until_one_ends(ports: &Ports<'_>) -> CheckResu
     assert_eq!(ports.track.start(search, file, READER).await?.begun, 0);
     assert_eq!(ports.track.start(search, file, READER).await?.begun, 1);
     assert_eq!(ports.track.start(search, other, READER).await?.begun, 1);
+    Ok(())
+}
+
+/// Saving the same checkpoint again is no progress, and an ended attempt does not count again.
+pub async fn progress_leaves_one_attempt_counted(ports: &Ports<'_>) -> CheckResult {
+    let (search_id, file_id) = (sample::partition(ports.host), search::file(ports.host));
+    let held = FileFence { search_id, file_id, fence: 0 };
+    let within = |byte: u64| ReadingStatus::Within(serde_json::json!({ "byte": byte, "name": "$begun" }));
+    let start =
+        async || Ok::<_, messages::StoreError>(ports.track.start(search_id, file_id, READER).await?.begun);
+    for begun in 0..3 {
+        assert_eq!(start().await?, begun);
+    }
+    ports.track.save(&held, &within(1)).await?;
+    assert_eq!((start().await?, start().await?), (1, 2));
+    ports.track.save(&held, &within(1)).await?;
+    assert_eq!(start().await?, 3);
+    ports.track.save(&held, &within(2)).await?;
+    assert_eq!(start().await?, 1);
+    ports.track.end(search_id, file_id).await?;
+    ports.track.save(&held, &within(3)).await?;
+    assert_eq!(start().await?, 0);
     Ok(())
 }
 

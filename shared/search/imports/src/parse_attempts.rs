@@ -12,7 +12,8 @@ use crate::vocabulary::Counts;
 /// The state of the attempts to read a file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AttemptState {
-    /// Attempts that were started and whose end was not recorded: those that crashed, and any in progress.
+    /// Attempts since the last progress that were started and whose end was not recorded: those that crashed, and any in
+    /// progress. The attempt that saved the last checkpoint is one of them.
     pub begun: u32,
     /// The status from which the next attempt resumes; `None` at the beginning of the file.
     pub place: Option<ReadingStatus>,
@@ -137,7 +138,8 @@ pub trait ParseAttempts: Send + Sync {
     async fn start(&self, search: SearchId, file: FileId, reader: u32) -> Result<AttemptState, StoreError>;
 
     /// Replaces the status of a file. A checkpoint never overwrites `End` or `Refused`: a concurrent attempt has
-    /// finished.
+    /// finished. With another status than the last one, at most one attempt still counts as begun: the file does not
+    /// make every attempt crash at the same record.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable, and a retryable error if the file has another fence.

@@ -321,8 +321,11 @@ impl ParseAttempts for Own {
             let Some((reading, _)) = scene.readings.get_mut(&FileRef::new(search, file)) else {
                 return Ok(());
             };
-            if place.is_final() || !reading.place.as_ref().is_some_and(ReadingStatus::is_final) {
-                reading.place = Some(place);
+            let has_ended = reading.place.as_ref().is_some_and(ReadingStatus::is_final);
+            if (place.is_final() || !has_ended) && reading.place.as_ref() != Some(&place) {
+                (reading.begun, reading.place) = (reading.begun.min(1), Some(place));
+                let unfinished = scene.unfinished.entry(FileRef::new(search, file)).or_default();
+                *unfinished = (*unfinished).min(1);
             }
             if holds_back && let Some(studies) = scene.studies.get_mut(&FileRef::new(search, file)) {
                 let last = studies.pop_last();

@@ -14,7 +14,9 @@ use crate::value::{from_json, int, json, uint};
 
 const BEGIN: &str = "INSERT INTO reading (search_id, file_id, begun, reader) VALUES (?1, ?2, 1, ?3)
     ON CONFLICT (search_id, file_id) DO UPDATE SET begun = begun + 1, reader = excluded.reader";
-const REACH: &str = "UPDATE reading SET place = ?4 WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3
+const REACH: &str =
+    "UPDATE reading SET place = ?4, begun = CASE WHEN place IS ?4 THEN begun ELSE min(begun, 1) END
+    WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3
     AND (?5 OR place IS NULL OR place ->> '$.within' IS NOT NULL)";
 const PAUSE: &str = "UPDATE reading SET begun = 0 WHERE search_id = ?1 AND file_id = ?2";
 const RAISE: &str = "UPDATE reading SET fence = fence + 1, place = ?4, clearing = 1

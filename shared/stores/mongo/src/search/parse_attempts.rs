@@ -66,8 +66,8 @@ impl ParseAttempts for Mongo {
             if !place.is_final() {
                 which.insert("$or", not_final());
             }
-            let is_set = set(self, which, doc! { PLACE: to_bson(place)? }).await?;
             let attempts = self.collection(collections::READING).await?;
+            let is_set = attempts.update_one(which, reach(to_bson(place)?)).await?.matched_count > 0;
             // Another attempt may have completed the file, which is not an error of this one.
             Ok(is_set || attempts.find_one(with_fence(file)).await?.is_some())
         };
@@ -85,7 +85,12 @@ impl ParseAttempts for Mongo {
     }
 
     async fn end(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
-        let work = async { set(self, by_id(search, file), doc! { BEGUN: int(0_u32) }).await.map(|_| ()) };
+        let work = async {
+            let update = doc! { "$set": { BEGUN: int(0_u32) }, "$currentDate": { TOUCHED_AT: true } };
+            let attempts = self.collection(collections::READING).await?;
+            attempts.update_one(by_id(search, file), update).await?;
+            Ok(())
+        };
         self.call(format!("ending an attempt to read file {file} of search {search}"), work).await
     }
 }
@@ -117,6 +122,17 @@ fn start_update(reader: u32) -> Vec<Document> {
     ]
 }
 
+/// Returns the update that replaces the status. Another status than the last one is progress.
+fn reach(place: Bson) -> Vec<Document> {
+    let (begun, place) = (format!("${BEGUN}"), doc! { "$literal": place });
+    let is_same = doc! { "$eq": [format!("${PLACE}"), &place] };
+    vec![doc! { "$set": {
+        BEGUN: { "$cond": [is_same, &begun, { "$min": [&begun, int(1_u32)] }] },
+        PLACE: place,
+        TOUCHED_AT: "$$NOW",
+    } }]
+}
+
 /// Returns the alternative conditions of a status that is not final.
 fn not_final() -> Vec<Document> {
     vec![doc! { PLACE: { "$exists": false } }, doc! { WITHIN: { "$exists": true } }]
@@ -129,12 +145,6 @@ fn with_fence(file: &FileFence) -> Document {
     let fences = if file.fence == 0 { vec![fence, Bson::Null] } else { vec![fence] };
     which.insert(FENCE, doc! { "$in": fences });
     which
-}
-
-async fn set(mongo: &Mongo, which: Document, fields: Document) -> Result<bool, CallError> {
-    let update = doc! { "$set": fields, "$currentDate": { TOUCHED_AT: true } };
-    let updated = mongo.collection(collections::READING).await?.update_one(which, update).await?;
-    Ok(updated.matched_count > 0)
 }
 
 /// Returns within a transaction whether the file has this fence, and prevents a change of the fence until the
