@@ -327,9 +327,14 @@ where
     ) -> Result<Workers, MissingSetting> {
         let ports = self.with_copies(self.with_crashes(crashes));
         let engine = ports.as_ref();
+        // Without a function behind the control queue, other programs perform the sweeps in production.
+        let sweeper = match self.system.behind(&CONTROL) {
+            Some(function) => engine.clone().declared_by(function, self.system.queues),
+            None => engine.clone(),
+        };
         let pump = Arc::new(Pump {
             consumers: self.consumers(&ports)?,
-            sweeper: engine.dispatch_outbox(SWEEPER)?,
+            sweeper: sweeper.dispatch_outbox(SWEEPER)?,
             sweeps: engine.sweeps()?,
             failures: engine.failures(GATHERER, self.system)?,
             source: Arc::clone(&engine.receive),

@@ -357,7 +357,12 @@ impl<S: Saga> System<S> {
             Ok(plan) => plan,
             Err(PlanError::Overtaken) => return Phase::Conflicted(batch, claimed),
             Err(PlanError::TooFewTokens(need)) => return Phase::Short(batch, claimed, need.into()),
-            Err(error @ (PlanError::Stage(_) | PlanError::Broken(_) | PlanError::TooManyLists(_))) => {
+            Err(
+                error @ (PlanError::Stage(_)
+                | PlanError::Broken(_)
+                | PlanError::Unawaited(_)
+                | PlanError::TooManyLists(_)),
+            ) => {
                 panic!("{error}")
             }
         };

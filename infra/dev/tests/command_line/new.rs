@@ -88,7 +88,11 @@ fn name_fits_cargo_and_the_services() {
         .filter_map(|rest| rest.split("\n[").next())
         .flat_map(str::lines)
         .filter_map(|line| line.split_once(" = "));
-    let names = dependencies.map(|(name, _)| name.replace('_', "-"));
+    let facade = include_str!("../../../../shared/engine/onceward/Cargo.toml");
+    let crates = facade.split("\n[").find_map(|part| part.strip_prefix("dependencies]")).unwrap().lines();
+    let crates =
+        crates.filter_map(|line| line.split_once(" = { workspace").or(line.split_once(".workspace")));
+    let names = dependencies.chain(crates).map(|(name, _)| name.replace('_', "-"));
     let others = ["", "Shop", "2shop", "shop-", "shop_a", "../shop", "type", "std", &"s".repeat(41)];
     for refused in names.chain(others.map(str::to_owned)) {
         let refused = refused.as_str();

@@ -127,10 +127,6 @@ impl HandlerResult {
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>).
 pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(4 * 60 * 60);
 
-/// The minimum delay that a service may ask for. Without it, the answer "retry at once" uses up all deliveries within
-/// milliseconds.
-pub const MIN_RETRY_AFTER: Duration = Duration::from_secs(1);
-
 /// The number of deliveries from which a command is sent again if the invocation has no time for it.
 const LATE_DELIVERIES: u32 = 10;
 
@@ -148,8 +144,8 @@ pub enum HandlerError {
     Retry {
         /// The reason, for the decision log.
         reason: String,
-        /// The delay that the service asked for, from [`MIN_RETRY_AFTER`] to [`MAX_RETRY_AFTER`]; without one,
-        /// [`Handler::backoff`] applies.
+        /// The least delay, which the service asked for, up to [`MAX_RETRY_AFTER`]. [`Handler::backoff`] applies if it is
+        /// longer: an outage must not use up all deliveries although each response asks for a short delay.
         after: Option<Duration>,
     },
 }
@@ -318,7 +314,9 @@ impl<H: Handler> IdempotentConsumer<H> {
             Ok(()) => Disposition::Acknowledge,
             Err(Failure::Handler(HandlerError::Permanent(why))) => reporter.reject(Some(&asked.message), why),
             Err(Failure::Handler(HandlerError::Retry { reason, after: Some(after) })) => {
-                let after = after.clamp(MIN_RETRY_AFTER, MAX_RETRY_AFTER);
+                let backoff = self.handler.backoff(&asked.command);
+                let backoff = delay(backoff, received, reporter.host.unit_random());
+                let after = after.clamp(backoff, MAX_RETRY_AFTER);
                 reporter.retry_after(&asked.message, after, received, reason)
             }
             Err(error) if error.is_of_message() => {
@@ -782,7 +780,7 @@ mod tests {
     fn retry_waits_for_requested_delay() {
         let after = |seconds| delay(Some(Duration::from_secs(seconds)));
         assert_eq!(after(90), 90);
-        assert_eq!(after(0), MIN_RETRY_AFTER.as_secs(), "all deliveries would fail at once");
+        assert_eq!(after(0), Backoff::FAILURE.first.as_secs(), "all deliveries would fail within seconds");
         assert_eq!(after(u64::MAX), MAX_RETRY_AFTER.as_secs(), "longer than a queue can hide a message");
         assert_eq!(
             delay(None),

@@ -187,8 +187,9 @@ impl DispatchOutbox {
         let taken = self.dispatcher.dispatch_records(store, &[owner], deadline).await?;
         taken.error.map_or(Ok(()), Err)?;
         self.observe(message, look, SessionOutcome::Committed).await?;
-        Ok(match taken.given_back {
-            0 => "the session is committed; its messages are sent",
+        Ok(match (taken.given_back, taken.idle.is_empty()) {
+            (0, true) => "the session is committed; its messages are sent",
+            (0, false) => "the session is committed; its messages were sent, or are sent by another worker",
             _ => "the session is committed; the next sweep sends the rest of its messages",
         })
     }

@@ -101,8 +101,8 @@ fn up_to_second(at: Timestamp) -> Timestamp {
     at.round(round).unwrap_or(at)
 }
 
-/// A record that belongs to an instance of a saga: no session and no other instance writes it, but any session may read
-/// it.
+/// A record that belongs to an instance of a saga: no session and no other instance may write it, but any session may
+/// read it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnedRecord {
     /// The record.

@@ -143,7 +143,8 @@ impl<S> Advance<S> {
         self.with(message, |to, body| Effect::Send { to, body })
     }
 
-    /// Sends a request, which is to be answered.
+    /// Sends a request, which is to be answered. The event fails if the next state has ended, because the reply would then
+    /// not be admitted. If another event ends the instance first, the receiver drops the request: nothing waits for it.
     #[must_use]
     pub fn ask<P: Payload>(self, message: &P) -> Self {
         self.with(message, |to, body| Effect::Request { to, body })
@@ -193,8 +194,9 @@ impl<S> Advance<S> {
         self
     }
 
-    /// Writes a record of the application, which belongs to this instance: no session and no other instance writes it.
-    /// Sessions read it with [`outbox::Session::read`], and are refused if it changes before they commit. The record is
+    /// Writes a record of the application, which belongs to this instance. No session and no other instance may write it:
+    /// a write whose revision the record has already reached is dropped, and each instance counts its own revisions. The
+    /// simulator reports such a record. Sessions read it with [`outbox::Session::read`], and are refused if it changes before they commit. The record is
     /// written after the change of the state, like a message. Readers may therefore see the previous content for a
     /// moment, but never an earlier one again. The record stays when the instance ends, unless a transition
     /// [removes](Advance::remove) it.

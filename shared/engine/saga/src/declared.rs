@@ -121,13 +121,25 @@ impl<P> System<P> {
 
     /// Checks that a function sweeps the outboxes of an application that has any.
     fn check_control(&self, faults: &mut Vec<String>) {
-        let has_outbox = |function: &&Function<P>| function.services.contains(&Service::DATABASE);
-        if self.functions.iter().copied().any(|function| has_outbox(&function))
-            && self.behind(&CONTROL).is_none()
-        {
-            faults.push(format!(
-                "no function is behind queue {CONTROL}, so timers, and effects that a crash leaves unsent, would never be sent"
-            ));
+        let with_outbox: Vec<_> =
+            self.functions.iter().filter(|function| function.services.contains(&Service::DATABASE)).collect();
+        let Some(control) = self.behind(&CONTROL) else {
+            if !with_outbox.is_empty() {
+                faults.push(format!(
+                    "no function is behind queue {CONTROL}, so timers, and effects that a crash leaves unsent, would never be sent"
+                ));
+            }
+            return;
+        };
+        for function in with_outbox {
+            let sends =
+                function.sends.iter().filter(|queue| **queue != CONTROL && !control.sends.contains(queue));
+            faults.extend(sends.map(|queue| {
+                format!(
+                    "{} does not send to {queue}, so what a crash of {} leaves unsent would never be sent there",
+                    control.name, function.name
+                )
+            }));
         }
     }
 
@@ -385,6 +397,27 @@ mod tests {
             faults.contains(&"orders is behind saga, which has no dead-letter queue".to_owned()),
             "{faults:?}"
         );
+    }
+
+    /// A timer is sent from the outbox by the function behind the control queue alone.
+    #[test]
+    fn control_function_sends_to_all_queues() {
+        const fn stored(name: &'static str, source: Source, sends: &'static [Queue]) -> Function<()> {
+            Function { name, services: &[Service::DATABASE], source, sends, drains: &[], build: None }
+        }
+        static QUEUES: [QueueSpec; 3] = [
+            QueueSpec::standard(CONTROL, DEAD),
+            QueueSpec::without_consumer(DEAD),
+            QueueSpec::without_consumer(WORK),
+        ];
+        static ORDERS: Function<()> = stored("orders", Source::Requests, WORKS);
+        const OWN: &[Queue] = &[CONTROL];
+        static SWEEP: Function<()> = stored("sweep", Source::Queue(CONTROL), OWN);
+        static SYSTEM: System<()> = System { name: "orders", queues: &QUEUES, functions: &[&ORDERS, &SWEEP] };
+        let fault =
+            "sweep does not send to work, so what a crash of orders leaves unsent would never be sent there";
+        let faults = SYSTEM.check().unwrap_err().faults;
+        assert!(faults.contains(&fault.to_owned()), "{faults:?}");
     }
 
     #[test]

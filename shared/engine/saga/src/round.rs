@@ -324,9 +324,10 @@ impl<S: Saga> Runner<S> {
         {
             PlanError::Overtaken => AttemptOutcome::Conflict,
             PlanError::TooFewTokens(demand) => AttemptOutcome::TooFewTokens(demand),
-            PlanError::Stage(_) | PlanError::Broken(_) | PlanError::TooManyLists(_) => {
-                AttemptOutcome::Faulty(chain(&error))
-            }
+            PlanError::Stage(_)
+            | PlanError::Broken(_)
+            | PlanError::Unawaited(_)
+            | PlanError::TooManyLists(_) => AttemptOutcome::Faulty(chain(&error)),
         })
     }
 

@@ -92,7 +92,9 @@ impl<S: Saga> Runner<S> {
     fn read(&self, delivery: &Delivery, reporter: &Reporter) -> Result<IncomingEvent<S::Event>, Disposition> {
         let (message, event) = reporter.read(delivery, Message::read)?;
         if message.token.is_none() && !self.settings.admit_untokened {
-            let why = "it carries no token, and such messages are refused".to_owned();
+            let why = "it carries no token, and such messages are refused: an instance sends an event to another one with \
+                       notify, request or reply, and an entry point sends it in a session"
+                .to_owned();
             return Err(reporter.with_receive_count(delivery.receive_count).reject(Some(&message), why));
         }
         Ok(IncomingEvent { message, event })

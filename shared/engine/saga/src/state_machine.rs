@@ -55,8 +55,9 @@ pub trait Saga: Send + Sync + 'static {
     /// The events.
     type Event: Payload;
 
-    /// Returns the next state and the effects of an event. Pure: no I/O, no clock, no randomness. It may be called
-    /// twice with the same event; the second call must then return [`Decision::Ignore`].
+    /// Returns the next state and the effects of an event. Pure: no I/O, no clock, no randomness. A repeated attempt calls it
+    /// again with the same state and event. Each message takes effect once. Two messages about one fact, such as a reply
+    /// and its timeout, are two events: the second one should return [`Decision::Ignore`].
     fn transition(
         &self,
         state: &Self::State,

@@ -150,6 +150,11 @@ pub enum PlanError {
     /// A message of the saga cannot be serialized as JSON.
     #[error("a message cannot be serialized: {0}")]
     Broken(String),
+    /// An instance that ends with an event would ask for a reply, which it could not receive.
+    #[error(
+        "the instance ends with this event, so it cannot wait for the reply to {0}; send the message without a reply"
+    )]
+    Unawaited(String),
     /// The saga's view is in more lists than [`outbox::MAX_FURTHER_LISTS`].
     #[error("the view is in {0} further lists, more than {max}", max = outbox::MAX_FURTHER_LISTS)]
     TooManyLists(usize),

@@ -22,6 +22,11 @@ impl<S: Saga> Draft<'_, S> {
         effect: Effect,
     ) -> Result<(), PlanError> {
         let (id, now) = (cause.id.derive(index), self.input.now);
+        if let Effect::Request { body, .. } | Effect::Notify { body, is_request: true, .. } = &effect
+            && self.saga.ended_at(next).is_some()
+        {
+            return Err(PlanError::Unawaited(body.name.clone()));
+        }
         match effect {
             Effect::Send { to, body } => {
                 let message = cause.caused_message(id, self.input.function, now, body);
@@ -188,9 +193,8 @@ mod tests {
         assert_ne!(timer.token, request.reply_token);
     }
 
-    /// The plan of the other saga for an event, with the messages that it sends.
-    fn between(message: Message, tokens: &Tokens, minted: &[Token]) -> (Plan<bool>, Vec<Message>) {
-        let input = PlanInput {
+    fn input_of<'a>(tokens: &'a Tokens, minted: &'a [Token]) -> PlanInput<'a, bool> {
+        PlanInput {
             function: "other",
             partition: toy::partition(),
             document: None,
@@ -202,12 +206,59 @@ mod tests {
             claim_until: Timestamp::UNIX_EPOCH,
             max_leftover: 0,
             expires_at: Timestamp::UNIX_EPOCH + ITEM_LIFETIME,
-        };
+        }
+    }
+
+    /// The plan of the other saga for an event, with the messages that it sends.
+    fn between(message: Message, tokens: &Tokens, minted: &[Token]) -> (Plan<bool>, Vec<Message>) {
+        let input = input_of(tokens, minted);
         let incoming = IncomingEvent { message, event: OtherEvent::Asked {} };
         let plan = decide(&toy::Other, &input, &[incoming]).unwrap();
         let entries = &plan.persist.as_ref().unwrap().add;
         let messages = entries.iter().map(|entry| Message::decode(&entry.payload).unwrap()).collect();
         (plan, messages)
+    }
+
+    /// A saga whose only event ends it, and which asks a handler or another saga with its last message.
+    struct Curious {
+        asks_handler: bool,
+    }
+
+    impl crate::Saga for Curious {
+        const NAME: &'static str = "curious";
+        type State = bool;
+        type Event = OtherEvent;
+
+        fn transition(
+            &self,
+            _: &bool,
+            _: &crate::Event<'_, OtherEvent>,
+            _: Timestamp,
+        ) -> crate::Decision<bool> {
+            let advance = crate::Decision::to(true, "ended");
+            match self.asks_handler {
+                true => advance.ask(&toy::Request::Advise {}).into(),
+                false => advance
+                    .request(&crate::Instance::<toy::Toy>::at(toy::receiver()), &toy::Event::Opened {})
+                    .into(),
+            }
+        }
+
+        fn ended_at(&self, _: &bool) -> Option<Timestamp> {
+            Some(Timestamp::UNIX_EPOCH)
+        }
+    }
+
+    #[test]
+    fn ending_instance_cannot_ask() {
+        let minted = toy::minted(4);
+        let tokens = toy::listed(&[&[toy::token(1)], &minted[..]].concat());
+        let input = input_of(&tokens, &minted);
+        for asks_handler in [true, false] {
+            let incoming = IncomingEvent { message: asked(), event: OtherEvent::Asked {} };
+            let error = decide(&Curious { asks_handler }, &input, &[incoming]).unwrap_err();
+            assert!(matches!(error, PlanError::Unawaited(_)), "{error}");
+        }
     }
 
     fn asked() -> Message {
