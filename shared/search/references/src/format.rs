@@ -47,6 +47,8 @@ pub enum Format {
     /// ProQuest's text: records `Document 1 of 20`, and paragraphs `Author: …`.
     #[serde(rename = "proquest")]
     ProQuest,
+    /// Text of Engineering Village: records `<RECORD 1>`, and lines `Accession number:…`.
+    EngineeringVillage,
     /// PubMed's summaries or abstracts as text: records `1: …` or `1. …`.
     #[serde(rename = "pubmed_text")]
     PubMedText,
@@ -80,7 +82,7 @@ pub enum Format {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::Ris,
         Self::LooseRis,
         Self::Nbib,
@@ -99,6 +101,7 @@ impl Format {
         Self::Ovid,
         Self::Cochrane,
         Self::ProQuest,
+        Self::EngineeringVillage,
         Self::PubMedText,
         Self::CslJson,
         Self::Json,
@@ -182,6 +185,7 @@ impl fmt::Display for Format {
             Self::Ovid => "Ovid text",
             Self::Cochrane => "Cochrane text",
             Self::ProQuest => "ProQuest text",
+            Self::EngineeringVillage => "Engineering Village text",
             Self::PubMedText => "PubMed text",
             Self::CslJson => "CSL-JSON",
             Self::Json => "JSON of a database",

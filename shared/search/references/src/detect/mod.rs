@@ -11,8 +11,8 @@ use crate::{
     Error, Format,
     encoding::{Certainty, Encoding, EncodingDetection, LegacyEncoding, Utf16, WidthCheck, without_nuls},
     split::{
-        self, PartKind, cnki, endnote_text, entries, eu_ctr, lines, nbib, noteexpress, refer, refworks, ris,
-        wos,
+        self, PartKind, cnki, endnote_text, engineering_village::is_cut_off, entries, eu_ctr, lines, nbib,
+        noteexpress, refer, refworks, ris, wos,
     },
 };
 use table::TableDetection;
@@ -113,7 +113,7 @@ fn format(text: &str) -> Result<(Format, Certainty), Error> {
     if noteexpress::is_type_line(start.trim_start_matches('\u{feff}').as_bytes()) {
         return Ok((Format::NoteExpress, Certainty::Certain));
     }
-    if cnki::is_type_line(start.as_bytes()) || cnki::begins_with_number(start) {
+    if cnki::is_type_line(start.as_bytes()) || cnki::begins_with_number(start) || cnki::begins_bare(start) {
         return Ok((Format::CnkiText, Certainty::Certain));
     }
     if let Some(format) = text::json(start) {
@@ -200,7 +200,11 @@ fn part_behind(text: &str, error: &Error) -> Option<Format> {
     let lines = match error {
         _ if is_page => usize::MAX,
         // The elements of an unknown document may belong to another format.
-        _ if is_markup(text.trim_start()) => return None,
+        _ if is_markup(text.trim_start())
+            && !is_cut_off(lines::all(text.trim_start()).next().unwrap_or_default()) =>
+        {
+            return None;
+        }
         Error::UnsupportedFormat { .. } | Error::UnknownFormat { .. } | Error::Untitled { .. } => {
             PREAMBLE_LINES
         }

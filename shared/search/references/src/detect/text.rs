@@ -2,7 +2,8 @@
 
 use crate::{
     Format,
-    split::{lines, nbib, numbered, refer, ris},
+    read::is_ovid_name,
+    split::{engineering_village, lines, nbib, numbered, refer, ris},
 };
 
 /// The maximum number of lines that are inspected.
@@ -23,8 +24,14 @@ pub(super) fn detect_numbered(start: &str) -> Option<Format> {
         let at = all[..head].iter().position(|line| is_first(line.as_bytes()))?;
         Some(all.get(at + 1).copied().unwrap_or_default())
     };
+    if is_engineering_village(start, &all[..head]) {
+        return Some(Format::EngineeringVillage);
+    }
     if let Some(next) = next(numbered::is_ovid) {
         return Some(nbib::ovid_format(next.as_bytes()));
+    }
+    if is_unmarked_ovid(&all[..head]) {
+        return Some(Format::Ovid);
     }
     // Numbers also precede the records of other formats.
     if numbered::is_pubmed(first) && !nbib::is_first_line(first) && start.contains("PMID:") && head != 1 {
@@ -38,6 +45,39 @@ pub(super) fn detect_numbered(start: &str) -> Option<Format> {
     let has_id = || memchr::memmem::find(start.as_bytes(), numbered::PROQUEST_ID).is_some();
     let is_proquest = next(numbered::is_proquest).is_some() || (numbered::is_rule(first) && has_id());
     is_proquest.then_some(Format::ProQuest)
+}
+
+/// Returns `true` for Ovid's text whose records have no numbers in angle brackets: names of different fields above
+/// indented values, among them a title.
+fn is_unmarked_ovid(head: &[&str]) -> bool {
+    /// The minimum number of names below a number, and without one.
+    const MIN_NAMES: (usize, usize) = (2, 3);
+    let mut names: Vec<&[u8]> = Vec::new();
+    let mut has_number = false;
+    for (at, pair) in head.windows(2).enumerate() {
+        let (line, next) = (pair[0].as_bytes(), pair[1].as_bytes());
+        let before = at.checked_sub(1).and_then(|before| head.get(before));
+        let number = numbered::after_bare_number(line).filter(|rest| !rest.is_empty());
+        let name = number.unwrap_or(line.trim_ascii_end());
+        if !numbered::is_indented(next) || !is_ovid_name(name) {
+            continue;
+        }
+        let is_number =
+            |line: &&str| numbered::after_bare_number(line.as_bytes()).is_some_and(<[u8]>::is_empty);
+        has_number |= names.is_empty() && (number.is_some() || before.is_some_and(is_number));
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let min = if has_number { MIN_NAMES.0 } else { MIN_NAMES.1 };
+    names.len() >= min && (names.contains(&b"Title".as_slice()) || names.contains(&b"TI".as_slice()))
+}
+
+/// Returns `true` if a record of Engineering Village begins in one of the first lines.
+fn is_engineering_village(start: &str, head: &[&str]) -> bool {
+    let first = head.iter().find(|line| engineering_village::is_first_line(line.as_bytes()));
+    let Some((_, after)) = first.and_then(|first| start.split_once(*first)) else { return false };
+    engineering_village::begins(first.map_or(b"".as_slice(), |first| first.as_bytes()), after)
 }
 
 /// Returns `true` for PubMed's text below other lines, such as the title of a report.

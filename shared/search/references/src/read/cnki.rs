@@ -8,7 +8,7 @@ use super::{
     labels, names,
 };
 use crate::{
-    split::cnki::{is_number, tag},
+    split::cnki::{bare_tag, is_bare, is_number, tag},
     table::header::column,
 };
 
@@ -41,6 +41,7 @@ fn title_and_type(value: &str) -> (&str, &str) {
 
 pub(super) fn read(text: &str) -> Draft<'_> {
     let mut draft = Draft::default();
+    let tag = if is_bare(text) { bare_tag } else { tag };
     for (name, value) in labels::values(text, tag) {
         // The last value of a record may end with the number of the next record.
         let value = match value.rsplit_once(['\n', '\r']) {

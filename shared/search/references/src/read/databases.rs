@@ -125,9 +125,19 @@ static OVID_INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(OVID));
 static COCHRANE_INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(COCHRANE));
 static PROQUEST_INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(PROQUEST));
 
-/// Ovid's names are on separate lines, above indented values.
+/// Returns `true` for the name of a field of Ovid.
+pub(crate) fn is_ovid_name(name: &[u8]) -> bool {
+    OVID_INDEX.find(name).is_some()
+}
+
+/// Ovid's names are on separate lines, above indented values. The number of the record may precede its first name.
 fn ovid_label(line: &str) -> Option<(&str, usize)> {
-    (!line.starts_with([' ', '\t'])).then(|| (line.trim_end(), line.len()))
+    if line.starts_with([' ', '\t']) {
+        return None;
+    }
+    let name = line.trim_end();
+    let number = numbered::after_bare_number(name.as_bytes()).map_or(0, |rest| name.len() - rest.len());
+    Some((&name[number..], line.len()))
 }
 
 /// Cochrane's tags are capitals before a colon.

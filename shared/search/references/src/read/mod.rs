@@ -16,6 +16,7 @@ mod ebsco;
 mod elements;
 mod endnote;
 mod endnote_text;
+mod engineering_village;
 mod entities;
 mod eu_ctr;
 mod europe_pmc;
@@ -54,6 +55,7 @@ mod tables;
 
 use bibtex::Definitions;
 pub(crate) use bibtex::{Extent, Parents};
+pub(crate) use databases::is_ovid_name;
 pub use entities::decode as unescape;
 pub use ris::KINDS as RIS_KINDS;
 
@@ -125,6 +127,7 @@ pub(crate) fn read(
         (Format::Ovid, _) => databases::ovid(text).finish(),
         (Format::Cochrane, _) => databases::cochrane(text).finish(),
         (Format::ProQuest, _) => databases::proquest(text).finish(),
+        (Format::EngineeringVillage, _) => engineering_village::read(text).finish(),
         (Format::PubMedText, _) => pubmed_text::read(text).finish(),
         (Format::CslJson | Format::Json, _) => csl::read(text)?.finish(),
         (Format::CnkiText, _) => {

@@ -1,13 +1,13 @@
 //! Compares the tables in `docs/fields.md` with those of the readers.
 
 use super::{
-    bibtex, csl, databases, ebsco, endnote, endnote_text, eu_ctr, europe_pmc,
+    bibtex, csl, databases, ebsco, endnote, endnote_text, engineering_village, eu_ctr, europe_pmc,
     field::{Field, Rule},
     ictrp, isrctn, jats, mods, nbib, noteexpress, pubmed_xml, refer, refworks, ris, wos, zotero,
 };
 use crate::table::header;
 
-const FORMATS: [(&str, &[Rule]); 23] = [
+const FORMATS: [(&str, &[Rule]); 24] = [
     ("RIS", ris::RULES),
     ("PubMed nbib", nbib::RULES),
     ("EndNote XML", endnote::RULES),
@@ -21,6 +21,7 @@ const FORMATS: [(&str, &[Rule]); 23] = [
     ("Ovid text", databases::OVID),
     ("Cochrane text", databases::COCHRANE),
     ("ProQuest text", databases::PROQUEST),
+    ("Engineering Village text", engineering_village::RULES),
     ("CSL-JSON", csl::RULES),
     ("Europe PMC XML", europe_pmc::RULES),
     ("JATS XML", jats::RULES),

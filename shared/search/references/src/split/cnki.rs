@@ -1,5 +1,5 @@
 //! Splits texts of CNKI with names of fields in two languages, lines `Title-题名: …`, and of SinoMed, VIP and Ichushi,
-//! lines `【标题】: …`.
+//! lines `【标题】: …` or `标题：…`.
 //!
 //! A record begins at `SrcDatabase-来源库`, and ends at the next one. CNKI's reference manager begins it at `DataType`
 //! instead. In SinoMed the number of the record precedes its title, unless the export lacks it. Behind a blank line,
@@ -35,6 +35,42 @@ const TITLE: [&[u8]; 10] = [
 const CNKI_TITLE: [&[u8]; 2] = ["Title-题名".as_bytes(), b"Title-\xcc\xe2\xc3\xfb"];
 /// `【` in UTF-8, GBK and Shift_JIS.
 const BRACKET: [&[u8]; 3] = ["【".as_bytes(), b"\xa1\xbe", b"\x81\x79"];
+/// `流水号` in UTF-8 and GBK, which precedes a colon in texts without brackets.
+const BARE_NUMBER: [&[u8]; 2] = ["流水号".as_bytes(), b"\xc1\xf7\xcb\xae\xba\xc5"];
+/// `标题` and `题名` in UTF-8 and GBK.
+const BARE_TITLE: [&[u8]; 4] =
+    ["标题".as_bytes(), b"\xb1\xea\xcc\xe2", "题名".as_bytes(), b"\xcc\xe2\xc3\xfb"];
+/// `作者`, `出处`, `摘要`, `期刊`, `刊名`, `英文标题`, `作者单位` in UTF-8 and GBK.
+const BARE_FIELDS: [&[u8]; 14] = [
+    "作者".as_bytes(),
+    b"\xd7\xf7\xd5\xdf",
+    "出处".as_bytes(),
+    b"\xb3\xf6\xb4\xa6",
+    "摘要".as_bytes(),
+    b"\xd5\xaa\xd2\xaa",
+    "期刊".as_bytes(),
+    b"\xc6\xda\xbf\xaf",
+    "刊名".as_bytes(),
+    b"\xbf\xaf\xc3\xfb",
+    "英文标题".as_bytes(),
+    b"\xd3\xa2\xce\xc4\xb1\xea\xcc\xe2",
+    "作者单位".as_bytes(),
+    b"\xd7\xf7\xd5\xdf\xb5\xa5\xce\xbb",
+];
+/// The names of fields in texts without brackets. Abstracts have other words before colons: `方法：…`.
+#[rustfmt::skip]
+const BARE_NAMES: [&str; 38] = [
+    "流水号", "标题", "题名", "英文标题", "中文标题", "作者", "英文作者", "第一作者", "通讯作者", "作者单位", "第一作者单位", "通讯作者单位", "国省市名", "摘要", "英文摘要", "出处", "出版年", "年代", "年", "期刊",
+    "刊名", "期刊名称", "卷", "期", "页码", "起止页码", "关键词", "英文关键词", "主题词", "特征词", "分类号", "基金", "基金项目", "语种", "文献类型", "内部编号", "出版地", "参考文献",
+];
+/// A wide colon in UTF-8 and GBK.
+const COLON: [&[u8]; 2] = ["：".as_bytes(), b"\xa3\xba"];
+/// The marks behind the number of a record, in UTF-8 and GBK.
+const NUMBER_MARKS: [&[u8]; 5] = [b".", "、".as_bytes(), b"\xa1\xa2", "．".as_bytes(), b"\xa3\xae"];
+/// The number of lines at the beginning of a text without brackets that are inspected.
+const MAX_LINES: usize = 40;
+/// The minimum number of different names in these lines.
+const MIN_NAMES: usize = 3;
 /// The number of bytes that determine whether a line begins a record.
 const TAG_PREFIX: usize = MARK_LENGTH + 22;
 /// The maximum number of digits in the number of a record.
@@ -61,10 +97,51 @@ pub(crate) fn tag(line: &str) -> Option<(&str, usize)> {
     (is_name && name.len() <= MAX_NAME).then_some((name, end + colon))
 }
 
+/// The name of a field without brackets, and the offset of its value: `标题：…`.
+pub(crate) fn bare_tag(line: &str) -> Option<(&str, usize)> {
+    let end = line.find([':', '：'])?;
+    let (name, rest) = line.split_at(end);
+    let name = name.trim_start_matches('\u{feff}').trim_end();
+    let colon = rest.chars().next().map_or(0, char::len_utf8);
+    (name.len() <= MAX_NAME && BARE_NAMES.contains(&name)).then_some((name, end + colon))
+}
+
+/// Returns `true` if the first field of a record has no brackets.
+pub(crate) fn is_bare(text: &str) -> bool {
+    let mut lines = lines::all(text).filter(|line| !line.trim().is_empty() && !is_number(line.as_bytes()));
+    lines.next().is_some_and(|line| bare_tag(line).is_some())
+}
+
+/// Returns `true` for a text without brackets whose first lines have different names, among them a title.
+pub(crate) fn begins_bare(text: &str) -> bool {
+    if !is_bare(text) {
+        return false;
+    }
+    let mut names: Vec<&str> =
+        lines::all(text).take(MAX_LINES).filter_map(bare_tag).map(|(name, _)| name).collect();
+    let has_title = names.contains(&"标题") || names.contains(&"题名");
+    names.sort_unstable();
+    names.dedup();
+    has_title && names.len() >= MIN_NAMES
+}
+
+/// Returns `true` for the line of a number without brackets: `流水号：2020123456`.
+pub(crate) fn is_bare_number(line: &[u8]) -> bool {
+    value_of(unmarked(line), &BARE_NUMBER).is_some_and(|value| value.first().is_some_and(u8::is_ascii_digit))
+}
+
+/// The value of a line that begins with one of these names and a colon.
+fn value_of<'a>(line: &'a [u8], names: &[&[u8]]) -> Option<&'a [u8]> {
+    let rest = names.iter().find_map(|name| line.strip_prefix(*name))?.trim_ascii_start();
+    let value =
+        rest.strip_prefix(b":").or_else(|| COLON.iter().find_map(|colon| rest.strip_prefix(*colon)))?;
+    Some(value.trim_ascii_start())
+}
+
 /// Returns `true` for the number of a record on a line of its own.
 pub(crate) fn is_number(line: &[u8]) -> bool {
     let line = line.trim_ascii();
-    let digits = line.strip_suffix(b".").unwrap_or(line);
+    let digits = NUMBER_MARKS.iter().find_map(|mark| line.strip_suffix(*mark)).unwrap_or(line);
     (1..=MAX_DIGITS).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit)
 }
 
@@ -113,6 +190,9 @@ fn kind(line: &[u8]) -> LineRole {
         Some(0xE3 | 0xA1 | 0x81) if begins_with(line, &TITLE) => LineRole::Title(0),
         Some(0xE3 | 0xA1 | 0x81) if begins_with(line, &BRACKET) => LineRole::Field,
         Some(b'0'..=b'9') if line.len() < TAG_PREFIX - MARK_LENGTH && is_number(line) => LineRole::Field,
+        Some(128..) if is_bare_number(line) => LineRole::EndAndStart,
+        Some(128..) if value_of(line, &BARE_TITLE).is_some() => LineRole::Title(1),
+        Some(128..) if value_of(line, &BARE_FIELDS).is_some() => LineRole::Field,
         Some(b'T') if begins_with(line, &CNKI_TITLE) => LineRole::Title(0),
         Some(first) if first.is_ascii_alphabetic() && is_cnki_field(line) => LineRole::Field,
         _ => LineRole::Other,
@@ -123,8 +203,10 @@ fn kind(line: &[u8]) -> LineRole {
 pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
     // The database and the title begin a record only if no other line has begun it.
     let begins_next = |open: &OpenRecord, kind| match kind {
-        LineRole::Type | LineRole::Number => true,
+        LineRole::Type | LineRole::Number | LineRole::EndAndStart => true,
         LineRole::UntypedStart => open.began != LineRole::Type,
+        // Without brackets, a text may begin like a title.
+        LineRole::Title(1) if open.blanks > 0 && open.title == Some(LineRole::Title(0)) => true,
         LineRole::Title(_) => open.began == kind,
         _ => false,
     };

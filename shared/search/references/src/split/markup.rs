@@ -62,6 +62,10 @@ fn tag(tail: &[u8]) -> Markup<'_> {
         Some(first) if !(first.is_ascii_alphabetic() || matches!(first, b'_' | b':' | 0x80..)) => {
             return Markup::Text;
         }
+        // The first line of a record of Engineering Village: `<RECORD 1>`.
+        Some(b'R') if tail[name_at..].strip_prefix(b"RECORD ").is_some_and(begins_with_digit) => {
+            return Markup::Text;
+        }
         Some(_) => {}
     }
     let stop = match plain_end(&tail[name_at..], closing) {
@@ -83,6 +87,10 @@ fn tag(tail: &[u8]) -> Markup<'_> {
     } else {
         Markup::Start { name, length, empty: inner.ends_with(b"/") }
     }
+}
+
+fn begins_with_digit(text: &[u8]) -> bool {
+    text.first().is_some_and(u8::is_ascii_digit)
 }
 
 /// A fast path for the end of the tag: the first `<` or `>`, unless a quote is open there.
@@ -135,7 +143,7 @@ mod tests {
 
     #[test]
     fn bare_angle_bracket_is_text() {
-        for text in ["< 5", "<5", "<five</a>", "<!a"] {
+        for text in ["< 5", "<5", "<five</a>", "<!a", "<RECORD 1>"] {
             assert_eq!(markup(text.as_bytes()), Markup::Text, "{text}");
         }
     }

@@ -12,6 +12,7 @@ pub(crate) mod csv;
 mod cut_off;
 pub(crate) mod doctype;
 pub(crate) mod endnote_text;
+pub(crate) mod engineering_village;
 pub(crate) mod entries;
 pub(crate) mod eu_ctr;
 pub(crate) mod fields;
@@ -204,6 +205,7 @@ fn splitter_of(format: Format, limit: usize) -> Box<dyn Splitter> {
         Format::Ovid => Box::new(numbered::ovid(limit)),
         Format::Cochrane => Box::new(numbered::cochrane(limit)),
         Format::ProQuest => Box::new(numbered::proquest(limit)),
+        Format::EngineeringVillage => Box::new(engineering_village::splitter(limit)),
         Format::PubMedText => Box::new(numbered::pubmed(limit)),
         Format::CslJson | Format::Json => Box::new(json::Json::new(limit)),
         Format::CnkiText => Box::new(cnki::splitter(limit)),

@@ -1,16 +1,21 @@
 //! Splits texts with numbered records: exports of Ovid, Cochrane, ProQuest and PubMed.
 //!
-//! In exports of Ovid and Cochrane, fields with a title behind a blank line are also a record.
+//! In exports of Ovid and Cochrane, fields with a title behind a blank line are also a record. The numbers of Ovid's
+//! records may lack their angle brackets.
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
     tagged::{LineRole, LineRules, OpenRecord, TaggedSplitter},
 };
+use crate::read::is_ovid_name;
 
 /// The number of bytes that determine whether a line begins a record.
 const PREFIX: usize = MARK_LENGTH + 40;
 /// The maximum number of digits in a record's number.
 const MAX_DIGITS: usize = 9;
+/// The names of fields with which a record of Ovid certainly begins if no other is open.
+const OVID_STARTS: [&[u8]; 6] =
+    [b"Unique Identifier", b"Accession Number", b"Source", b"Authors", b"Authors Full Name", b"Abstract"];
 /// The line of underscores between ProQuest's records.
 const RULE: &[u8] = b"__________";
 /// The names of fields that each record has.
@@ -36,6 +41,30 @@ pub(crate) fn is_ovid(line: &[u8]) -> bool {
     let rest =
         rest.map(|rest| rest.strip_prefix(b". ").unwrap_or(rest)).and_then(|rest| rest.strip_prefix(b">"));
     rest.is_some_and(|rest| rest.trim_ascii().is_empty())
+}
+
+/// Removes the number of a record without angle brackets: `12.`, `12` or `12. Title`. Returns `None` if there is none.
+pub(crate) fn after_bare_number(line: &[u8]) -> Option<&[u8]> {
+    let rest = after_number(unmarked(line))?;
+    let name = rest.strip_prefix(b".").unwrap_or(rest);
+    // A blank separates the name from the number.
+    let is_apart = name.is_empty() || name.starts_with(b" ");
+    Some(name.trim_ascii()).filter(|name| is_apart && (name.is_empty() || is_ovid_name(name)))
+}
+
+/// Returns `true` for the number of an Ovid record without angle brackets, if the name of a field and an indented value
+/// follow in `after`.
+pub(crate) fn begins_bare_ovid(line: &[u8], after: &[u8]) -> bool {
+    let Some(name) = after_bare_number(line) else { return false };
+    let mut lines =
+        after.split(|byte| matches!(byte, b'\n' | b'\r')).filter(|line| !line.trim_ascii().is_empty());
+    let has_name = !name.is_empty() || lines.next().is_some_and(|line| is_ovid_name(line.trim_ascii_end()));
+    has_name && lines.next().is_some_and(is_indented)
+}
+
+/// Returns `true` for the line of a value in Ovid's exports.
+pub(crate) fn is_indented(line: &[u8]) -> bool {
+    line.first().is_some_and(|first| matches!(first, b' ' | b'\t'))
 }
 
 /// Returns `true` for `Record #1 of 20`, the beginning of a Cochrane record.
@@ -95,8 +124,13 @@ fn ovid_kind(line: &[u8]) -> LineRole {
     match front(line) {
         line if line.len() + MARK_LENGTH >= PREFIX => LineRole::Other,
         line if matches!(line.trim_ascii_end(), b"Title" | b"TI") => LineRole::Title(0),
+        line @ [b'A'..=b'Z', ..] if OVID_STARTS.contains(&line.trim_ascii_end()) => LineRole::UntypedStart,
         line @ [b'A'..=b'Z', ..] if is_name(line.trim_ascii_end()) => LineRole::Field,
-        _ => LineRole::Other,
+        line => match after_bare_number(line) {
+            Some(b"") => LineRole::Rule,
+            Some(_) => LineRole::Number,
+            None => LineRole::Other,
+        },
     }
 }
 
@@ -114,7 +148,13 @@ fn cochrane_kind(line: &[u8]) -> LineRole {
 
 /// Splits Ovid's text exports.
 pub(crate) fn ovid(limit: usize) -> TaggedSplitter {
-    splitter(ovid_kind, |_, kind| kind == LineRole::Type, limit)
+    // Values are indented, so a number in the first column begins a record, unless numbers have angle brackets.
+    let begins_next = |open: &OpenRecord, kind| match kind {
+        LineRole::Type => true,
+        LineRole::Rule | LineRole::Number => !open.typed,
+        _ => false,
+    };
+    splitter(ovid_kind, begins_next, limit)
 }
 
 /// Splits Cochrane's text exports.
@@ -169,6 +209,9 @@ mod tests {
         assert_eq!(cut(&mut cochrane(100), "\nRecord #1 of 2\nTI: a\n\nRecord #2 of 2\nTI: b\n").len(), 2);
         let text = "<1>\nTitle\n  a\n\nUnique Identifier\n  1\nTitle\n  b\n\n<3>\nTitle\n  c\n";
         assert_eq!(cut(&mut ovid(100), text).len(), 3);
+        let text = "3     zinc.mp. (12)\n\n1.\nTitle\n  a\nVolume\n  12\n\n2. Authors\n  b\n3\nTitle\n  c\n";
+        let records = ["1.\nTitle\n  a\nVolume\n  12", "2. Authors\n  b", "3\nTitle\n  c"];
+        assert_eq!(cut(&mut ovid(100), text), records);
         let text = "Record #1 of 2\nTI: a\n\nID: CN-2\nTI: b\n\nRecord #3 of 3\nTI: c\n";
         assert_eq!(cut(&mut cochrane(100), text).len(), 3);
         let text = "____________\nReport\n____________\nDocument 1 of 2\na\n____________\nDocument 2 of 2\nb\n\

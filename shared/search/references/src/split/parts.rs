@@ -263,7 +263,9 @@ impl Parts {
 /// Returns `true` if the apparent beginning of a file is part of a web page: an element, or JSON in a script.
 pub(super) fn is_of_page(format: Format, line: &[u8]) -> bool {
     match line.first() {
-        Some(b'<') => format != Format::Ovid && !line.starts_with(b"<?xml "),
+        Some(b'<') => {
+            !matches!(format, Format::Ovid | Format::EngineeringVillage) && !line.starts_with(b"<?xml ")
+        }
         _ => format == Format::Json,
     }
 }

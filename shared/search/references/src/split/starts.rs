@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use memchr::memmem;
 
 use super::{
-    PartKind, cnki, endnote_text, entries, eu_ctr,
+    PartKind, cnki, endnote_text, engineering_village, entries, eu_ctr,
     lines::{MARK_LENGTH, unmarked},
     nbib, noteexpress, numbered, refer, refworks, ris, wos,
 };
@@ -135,8 +135,12 @@ fn at_start(line: &[u8], after: &[u8]) -> Option<PartKind> {
     }
     let format = match line.first()? {
         _ if noteexpress::is_type_line(line) => Some(Format::NoteExpress),
-        _ if cnki::is_type_line(line) => Some(Format::CnkiText),
+        _ if cnki::is_type_line(line) || cnki::is_bare_number(line) => Some(Format::CnkiText),
         b'<' if numbered::is_ovid(line) => Some(nbib::ovid_format(next_line(after).unwrap_or_default())),
+        b'<' if engineering_village::is_first_line(line) => {
+            engineering_village::begins(line, &String::from_utf8_lossy(after))
+                .then_some(Format::EngineeringVillage)
+        }
         b'<' => return markup(line, after),
         b'[' | b'{' => is_json(line, after).then_some(Format::Json),
         b'@' => is_bibtex(line).then_some(Format::BibTex),
@@ -171,9 +175,11 @@ fn may_begin_tagged(line: &[u8]) -> bool {
             | [b'R', b'T' | b'e', ..]
             | [b'D', b'o' | b'a', ..]
             | [b'S', b'c' | b'r', ..]
-            // `【` in UTF-8 and GBK.
+            // `【` and `流` in UTF-8 and GBK.
             | [0xE3, 0x80, ..]
             | [0xA1, 0xBE, ..]
+            | [0xE6, 0xB5, ..]
+            | [0xC1, 0xF7, ..]
     )
 }
 
@@ -194,6 +200,8 @@ fn tagged(line: &[u8], after: &[u8]) -> Option<Format> {
     }
     if is_ris(line) || (is_number(line) && next_line(after).is_some_and(is_ris)) {
         Some(Format::Ris)
+    } else if numbered::begins_bare_ovid(line, after) {
+        Some(Format::Ovid)
     } else if is_loose_ris(line, after) {
         Some(Format::LooseRis)
     } else if is_nbib(line) {
@@ -644,9 +652,13 @@ fn joined_preface(line: &[u8], after: &[u8]) -> Option<(usize, Format)> {
     let front = |length: usize| line.split_at_checked(line.len().checked_sub(length)?);
     if let Some((before, NUMBER)) = front(NUMBER.len())
         && before.last().is_some_and(|last| !last.is_ascii_digit() && !last.is_ascii_whitespace())
-        && next_line(after).is_some_and(is_ris)
     {
-        return Some((before.len(), Format::Ris));
+        if next_line(after).is_some_and(is_ris) {
+            return Some((before.len(), Format::Ris));
+        }
+        if numbered::begins_bare_ovid(NUMBER, after) {
+            return Some((before.len(), Format::Ovid));
+        }
     }
     let (before, separator) = front(SEPARATOR)?;
     if before.is_empty() || !header::is_separator_line(separator) {
@@ -692,9 +704,11 @@ const OTHER_LINES: &[Beginning] = &[
     (b"RT ", Format::RefWorks, refworks::is_type_line),
     (b"Record #1 of ", Format::Cochrane, numbered::is_cochrane),
     (b"Document 1 of ", Format::ProQuest, numbered::is_proquest),
+    (b"<RECORD 1>", Format::EngineeringVillage, engineering_village::is_first_line),
     (b"<1>", Format::Ovid, numbered::is_ovid),
     (b"<1. >", Format::Ovid, numbered::is_ovid),
     ("【流水号】".as_bytes(), Format::CnkiText, cnki::is_type_line),
+    ("流水号".as_bytes(), Format::CnkiText, cnki::is_bare_number),
     ("【タイトル】".as_bytes(), Format::CnkiText, cnki::is_type_line),
     (b"Reference Type:", Format::EndNoteText, endnote_text::is_first_line),
 ];

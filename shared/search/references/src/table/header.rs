@@ -61,7 +61,7 @@ pub(crate) const RULES: &[Rule] = &[
         "출판연도", "출판년도", "初回公表日", "登録日", "등록일", "등록일자",
         "fechaderegistro", "datadoregistro", "produceddate", "publicationdatey", "produceddatey",
         "jahrermittelt", "yearderived", "publishtime",
-        "dcdateissued", "dctermsissued", "publishedprint", "publishedonline",
+        "dcdateissued", "dctermsissued", "publishedprint", "publishedonline", "年代",
     ] },
     Rule { field: Field::MonthDay, names: &["month", "publishedmonth", "day"] },
     Rule { field: Field::Journal, names: &[

@@ -1110,3 +1110,35 @@ fn wos_tags_name_columns_of_any_table() {
         assert_eq!((found[1].pages.as_deref(), found[2].pages.as_deref()), (Some("16"), Some("e7")));
     }
 }
+
+#[test]
+fn sinomed_texts_without_brackets_are_read() {
+    for colon in ["：", ":", ": ", " ： "] {
+        let text = "流水号=2020123456\n标题=支持的研究\n作者=王伟①;李明\n出处=示例医学 2020;5(1):1-5\n摘要=背景: 未知\n方法：试验\n\n\
+            流水号=2\n标题=第二\n年代=2019\n\n3、\n标题=第三\n作者=王伟\n"
+            .replace('=', colon);
+        for bytes in [text.as_bytes().to_vec(), encoding_rs::GB18030.encode(&text).0.into_owned()] {
+            let (outcomes, report) = read(&bytes).unwrap();
+            assert_eq!((report.records, report.quarantined, report.skipped), (3, 0, None), "{text}");
+            let found: Vec<_> = outcomes.into_iter().map(crate::reference).collect();
+            assert_eq!(found[0].authors, ["王伟", "李明"]);
+            assert_eq!(
+                (found[0].journal.as_deref(), found[0].pages.as_deref()),
+                (Some("示例医学"), Some("1-5"))
+            );
+            assert_eq!(found[0].r#abstract.as_deref(), Some("背景: 未知 方法：试验"));
+            assert_eq!((found[1].title.as_str(), found[1].year), ("第二", Some(2019)));
+            assert_eq!((found[2].title.as_str(), found[2].authors.len()), ("第三", 1));
+        }
+    }
+}
+
+#[test]
+fn words_of_abstract_begin_no_sinomed_record() {
+    let text = "【流水号】：1\n【标题】：第一\n【摘要】：目的\n标题：不是\n作者：不是\n\n【流水号】：2\n【标题】：第二\n";
+    let found = references(text);
+    assert_eq!((found.len(), found[0].title.as_str(), found[0].authors.len()), (2, "第一", 0));
+    let numbered = "1、\n【标题】：第一\n【作者】：王伟;李明\n\n2．\n【标题】：第二\n";
+    let found = references(numbered);
+    assert_eq!((found.len(), &found[0].authors[1][..]), (2, "李明"));
+}

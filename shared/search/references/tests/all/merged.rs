@@ -15,7 +15,7 @@ pub(crate) struct Writer {
 }
 
 /// The writers of all formats.
-pub(crate) const WRITERS: [Writer; 30] = [
+pub(crate) const WRITERS: [Writer; 32] = [
     Writer {
         format: "RIS",
         begin: "",
@@ -189,6 +189,26 @@ pub(crate) const WRITERS: [Writer; 30] = [
         end: "",
     },
     Writer {
+        format: "SinoMed without brackets",
+        begin: "",
+        record: |title, n| {
+            format!("流水号：{n}\n标题：{title}\n作者：张一; 王二\n出处：示例 2020; 1(2): 3-4")
+        },
+        between: "\n\n",
+        end: "",
+    },
+    Writer {
+        format: "Engineering Village",
+        begin: "",
+        record: |title, n| {
+            format!(
+                "<RECORD {n}>\n\nAccession number:{n}\n\nTitle:{title}\n\nAuthors:Roe, Ann (1)\n\nVolume:1"
+            )
+        },
+        between: "\n\n",
+        end: "",
+    },
+    Writer {
         format: "ICTRP",
         begin: "<?xml version='1.0' encoding='UTF-8' ?>\n<Trials_downloaded_from_ICTRP>\n",
         record: |title, n| {
@@ -335,7 +355,7 @@ proptest! {
 }
 
 /// The formats whose records begin at a line that may be missing.
-const TAGGED: [&str; 12] = [
+const TAGGED: [&str; 14] = [
     "RIS",
     "nbib",
     "EndNote text",
@@ -347,6 +367,8 @@ const TAGGED: [&str; 12] = [
     "NoteExpress",
     "CNKI",
     "SinoMed",
+    "SinoMed without brackets",
+    "Engineering Village",
     "ProQuest",
 ];
 
@@ -598,4 +620,14 @@ fn broken_part_is_quarantined_others_are_read() {
     }
     // A file of one format is still rejected.
     assert!(read(broken.as_bytes()).is_err());
+}
+
+#[test]
+fn ovid_without_brackets_is_merged() {
+    let ovid = "1.\nTitle\n  Second\nAuthors\n  Roe A\n\n2.\nTitle\n  Third\n";
+    for first in ["TY  - JOUR\nTI  - First\nER  - \n", "<1>\nTitle\n  First\n\n", "PMID- 1\nTI  - First\n"] {
+        let titles: Vec<String> =
+            crate::references(&[first, ovid].concat()).into_iter().map(|found| found.title).collect();
+        assert_eq!(titles, ["First", "Second", "Third"], "{first}");
+    }
 }

@@ -352,3 +352,64 @@ fn authors_of_pubmed_summaries_are_read() {
         );
     }
 }
+
+#[test]
+fn ovid_texts_without_brackets_are_read() {
+    let first = "Unique Identifier\n  42\nTitle\n  Tests of readers: a trial.\nSource\n  J Tests. 12(3):123-129, 2020 Mar.\n\
+        Authors\n  Roe RA\n  van der Doe J\nAbstract\n  AIM: To test.\n  RESULT: It works.\n\
+        Digital Object Identifier\n  https://dx.doi.org/10.5555/t.1\n\n";
+    for (number, next) in [("1.\n", "2.\n"), ("1 \n", "2 \n"), ("1. ", "2. "), ("", "")] {
+        let second = "Unique Identifier\n  43\nTitle\n  Second\nSource\n  Unheard of 12\n";
+        let text = [number, first, next, second].concat();
+        let found = check(&text, Format::Ovid, true);
+        let numbers = found.iter().map(|found| found.extra["Unique Identifier"][0].as_str());
+        assert_eq!(numbers.collect::<Vec<_>>(), ["42", "43"], "{text}");
+    }
+    let error = read(b"1. Roe RA.\nTests of readers.\nJ Tests. 12(3):123-129, 2020.\n").unwrap_err();
+    assert!(matches!(error, references::Error::UnknownFormat { .. }), "{error}");
+}
+
+#[test]
+fn ovid_record_without_title_is_kept() {
+    let text = "1.\nTitle\n  First\nVolume\n  12\n\n2.\nAuthors\n  Roe A\n\n3.\nTitle\n  Third\n";
+    let found = references(text);
+    assert_eq!((found.len(), found[1].authors.len(), found[2].title.as_str()), (3, 1, "Third"));
+}
+
+#[test]
+fn engineering_village_texts_are_read() {
+    let text = "<RECORD 1>\n\nAccession number:20201508392432\n\nTitle:Tests of readers: a trial\n\n\
+        Authors:Roe, R. A. (1, 2); van der Doe, Jane (2)\n\nAuthor affiliation:(1) School of Tests, Town; (2) Institute\n\n\
+        Corresponding author:Roe, R. A.(roe@example.org)\n\nSource title:J Tests\n\nAbbreviated source title:J. Tests\n\n\
+        Volume:12\n\nPart number:1 of 2\n\nIssue:3\n\nIssue date:March 2020\n\nPublication year:2020\n\nPages:123-129\n\n\
+        Language:English\n\nDocument type:Journal article (JA)\n\n\
+        Abstract:<div data-language=\"eng\" data-ev-field=\"abstract\">AIM: To test.\nRESULT: It works.</div>\n\n\
+        Number of references:45\n\nControlled terms:Learning systems - X-ray analysis\n\nUncontrolled terms:Test-retest - Readers\n\n\
+        Classification code:461.4 Ergonomics - 723.4 Artificial Intelligence\n\nDOI:10.5555/t.1\n\nDatabase:Compendex\n\n\
+        Compilation and indexing terms, Copyright 2020 Elsevier Inc.\n\nData Provider:Engineering Village\n\n\
+        <RECORD 2>\n\nTitle:Second\n\nAuthors:Poe, E.\n\nArticle number:9000001\n\nDatabase:Inspec\n";
+    let found = references(text);
+    let [first, second] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(first.title, "Tests of readers: a trial");
+    assert_eq!(first.authors, ["Roe, R. A.", "van der Doe, Jane"]);
+    assert_eq!((first.year, first.date.as_deref()), (Some(2020), Some("2020-03")));
+    assert_eq!((first.journal.as_deref(), first.volume.as_deref()), (Some("J Tests"), Some("12")));
+    assert_eq!((first.issue.as_deref(), first.pages.as_deref()), (Some("3"), Some("123-129")));
+    assert_eq!(first.keywords, ["Learning systems", "X-ray analysis", "Test-retest", "Readers"]);
+    assert_eq!(first.r#abstract.as_deref(), Some("AIM: To test. RESULT: It works."));
+    assert_eq!(
+        (first.doi.as_deref(), first.accession.as_deref()),
+        (Some("10.5555/t.1"), Some("20201508392432"))
+    );
+    assert_eq!(
+        (first.extra["Part number"][0].as_str(), first.extra["Database"][0].as_str()),
+        ("1 of 2", "Compendex")
+    );
+    assert_eq!((second.title.as_str(), second.pages.as_deref()), ("Second", Some("9000001")));
+    let citations = "<RECORD 1>\nTests of readers\nRoe, R. A. (1)\nSource: J Tests, v 12, p 123-129, 2020\n";
+    let error = read(citations.as_bytes()).unwrap_err().to_string();
+    assert!(
+        error.contains("it is text of Engineering Village") && error.contains("export RIS or CSV"),
+        "{error}"
+    );
+}
