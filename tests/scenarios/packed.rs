@@ -150,13 +150,24 @@ async fn refused_packed_files_give_reason_and_store_nothing() {
             zip(&[("a.ris", TWO_RECORDS.as_bytes()), ("b.xml", b"<xml><records><record>")]),
             "\"b.xml\", which is inside: the XML is",
         ),
-        (gzip(&gzip(TWO_RECORDS.as_bytes())), "what is inside is packed itself"),
+        (
+            gzip(&gzip(TWO_RECORDS.as_bytes())),
+            "a gzip file, which is inside, is packed itself; unpack it and upload the files inside",
+        ),
+        (
+            gzip(&[b"a.ris".as_slice(), &[0; 252], b"ustar", &[0; 250]].concat()),
+            "a tar archive, which is inside, is packed itself; unpack it and upload the files inside",
+        ),
         (zip(&[]), "it is a ZIP archive with no reference file inside"),
         (
             zip(&[("[Content_Types].xml", b"<Types/>"), ("word/document.xml", b"<w:document/>")]),
             "it is a Word document; export the references",
         ),
-        (zip(&[("mimetype", b"application/"), ("content.xml", b"<a/>")]), "it is an OpenDocument file;"),
+        (
+            zip(&[("mimetype", b"application/"), ("content.xml", b"<a/>")]),
+            "it is an OpenDocument file; save a spreadsheet as .xlsx and upload that, or export the references",
+        ),
+        (zip(&[("Index/Document.iwa", b"a")]), "it is a document of Numbers, Pages or Keynote; save"),
         (
             zip(&[("a.pdf", b"%PDF-1.7")]),
             "it is a ZIP archive with no reference file inside: \"a.pdf\" was skipped",

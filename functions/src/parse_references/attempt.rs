@@ -114,8 +114,9 @@ pub(super) enum FileError {
     TooManyParts { limit: usize },
     /// The file is a document of an office program.
     #[error(
-        "it is {kind}; export the references from the database or reference manager, for example as RIS, and upload that \
-         file"
+        "it is {kind}; {}export the references from the database or reference manager, for example as RIS, and upload that \
+         file",
+        spreadsheet_advice(kind)
     )]
     Document {
         /// The type of the document with its article: `"a Word document"`.
@@ -132,6 +133,12 @@ pub(super) enum FileError {
     /// The object no longer exists.
     #[error("the uploaded file is gone")]
     Gone,
+}
+
+/// The advice for a document that may be a spreadsheet.
+fn spreadsheet_advice(kind: &str) -> &'static str {
+    let is_possible = kind.contains("OpenDocument") || kind.contains("Numbers");
+    if is_possible { "save a spreadsheet as .xlsx and upload that, or " } else { "" }
 }
 
 impl From<ContentsError> for FileError {

@@ -141,8 +141,9 @@ impl ParseReferences {
             references::Error::TooManyRecords { .. } => {
                 FileError::Refused(references::Error::TooManyRecords { limit: self.limits.max_records })
             }
-            error if error.is_packed() && name.is_empty() => {
-                FileError::Nested { what: "what is inside".to_owned() }
+            // The archive in a gzip file, such as `.tar.gz`, has no name.
+            references::Error::Binary { what } if error.is_packed() && name.is_empty() => {
+                FileError::Nested { what: format!("{what}, which is inside,") }
             }
             error if error.is_packed() => FileError::Nested { what: format!("{name:?}, which is inside,") },
             // A gzip file has only one part, without a name.

@@ -96,6 +96,8 @@ impl Contents {
             Some("a presentation")
         } else if has("mimetype") && has("content.xml") {
             Some("an OpenDocument file")
+        } else if has("Index/Document.iwa") {
+            Some("a document of Numbers, Pages or Keynote")
         } else {
             None
         }

@@ -1,5 +1,8 @@
 //! Recognizes binary files by their magic numbers.
 
+/// The offset and the magic number in the header of the first file of a tar archive.
+const TAR: (usize, &[u8]) = (257, b"ustar");
+
 /// Returns the name of a binary file type, with its article.
 pub(super) fn magic(window: &[u8]) -> Option<&'static str> {
     const MAGIC: [(&[u8], &str); 12] = [
@@ -21,6 +24,9 @@ pub(super) fn magic(window: &[u8]) -> Option<&'static str> {
     }
     if window.starts_with(b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1") {
         return Some(ole(window));
+    }
+    if window.get(TAR.0..).is_some_and(|rest| rest.starts_with(TAR.1)) {
+        return Some("a tar archive");
     }
     if window.starts_with(b"SQLite format 3\0") {
         return Some(sqlite(window));
@@ -91,6 +97,8 @@ mod tests {
         );
         let library = "an EndNote library (.enl) or another SQLite database";
         assert_eq!(magic(b"SQLite format 3\0....CREATE TABLE refs"), Some(library));
+        let tar = [b"export.ris".as_slice(), &[0; 247], b"ustar\x0000"].concat();
+        assert_eq!(magic(&tar), Some("a tar archive"));
         assert_eq!(magic(b"%PDF-1.7"), Some("a PDF document"));
         assert_eq!(magic(b"TY  - JOUR"), None);
     }
