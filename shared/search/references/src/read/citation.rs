@@ -305,7 +305,7 @@ fn parse_ovid(text: &str) -> Option<Citation<'_>> {
         let numbers =
             part.trim_matches(['(', ')', ' ']).trim_start_matches("pp.").trim_start_matches("pp ").trim();
         let before = month.take();
-        if date.is_empty() && dates::year(part).is_some() && !part.contains(['-', '–']) {
+        if date.is_empty() && dates::year(part).is_some() && may_be_date(part) {
             date = before.map_or(part, |month| rest[month..start + whole.len()].trim().trim_end_matches('.'));
         } else if date.is_empty() && part.split(['.', ' ']).next().is_some_and(dates::is_month) {
             month = Some(start);
@@ -315,6 +315,15 @@ fn parse_ovid(text: &str) -> Option<Citation<'_>> {
     }
     dates::year(date)?;
     Some(Citation { journal: journal.trim(), date, volume, issue, pages })
+}
+
+/// Returns `false` for a range of pages with numbers like years: `1999-2005`. A date may be a range of months or seasons:
+/// `2020 Mar-Apr`.
+fn may_be_date(part: &str) -> bool {
+    let begins_with_year =
+        || part.split_once(' ').is_some_and(|(year, _)| year.len() == 4 && dates::year(year).is_some());
+    let has_month = || part.split([' ', '-', '–', '.']).any(dates::is_month);
+    !part.contains(['-', '–']) || begins_with_year() || has_month()
 }
 
 /// The positions of the full stops before a blank, except those in brackets: `140 (5 SUPPL. 1)`.
@@ -659,6 +668,12 @@ mod tests {
                 ["J Tests", "2019", "80", "1-B(E)", ""],
             ),
             ("J Tests, Vol 12(3), May, 2019, 123-129.", ["J Tests", "May, 2019", "12", "3", "123-129"]),
+            ("J Tests. 12(3):S12-S19, 2020 Mar-Apr.", ["J Tests", "2020 Mar-Apr", "12", "3", "S12-S19"]),
+            ("J Tests. 12(3):12-19, Jan-Feb 2020.", ["J Tests", "Jan-Feb 2020", "12", "3", "12-19"]),
+            (
+                "J Tests. 12:1999-2005, 2020 Spring-Summer.",
+                ["J Tests", "2020 Spring-Summer", "12", "", "1999-2005"],
+            ),
             ("J Tests. (2):CD001234, 2005.", ["J Tests", "2005", "", "2", "CD001234"]),
             ("J Tests. (2)CD001234, 2020 03 05.", ["J Tests", "2020 03 05", "", "2", "CD001234"]),
             ("J Tests. , 2019 Jul 05.", ["J Tests", "2019 Jul 05", "", "", ""]),

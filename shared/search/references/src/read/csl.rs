@@ -215,13 +215,13 @@ fn add(draft: &mut Draft<'_>, named: FieldName, value: &Value) {
             }
         }),
         Field::Keyword => each(value, |value| {
-            let keywords = shown(value);
+            let keywords = decoded(value);
             let separator = if keywords.contains(';') { ';' } else { ',' };
             keywords.split(separator).for_each(|keyword| draft.keyword(named.rank, keyword));
         }),
         Field::Date => draft.add_decoded(named, Cow::Owned(date(value))),
         _ => each(value, |value| {
-            draft.add_decoded(named, Cow::Owned(entities::decode(&shown(value)).into_owned()));
+            draft.add_decoded(named, Cow::Owned(decoded(value)));
         }),
     }
 }
@@ -233,6 +233,11 @@ fn shown(value: &Value) -> String {
         Value::Null => String::new(),
         value => value.to_string(),
     }
+}
+
+/// The value as text without character references.
+fn decoded(value: &Value) -> String {
+    entities::decode(&shown(value)).into_owned()
 }
 
 /// The date in `{"date-parts": [[2020, 3, 5]]}`, or a date in words.
@@ -248,9 +253,9 @@ fn date(value: &Value) -> String {
 /// The name of a person in parts, or of a group.
 fn person(value: &Value) -> Option<String> {
     if let Value::String(name) = value {
-        return names::one(name);
+        return names::one(&entities::decode(name));
     }
-    let part = |name: &str| value.get(name).map(shown).and_then(|part| tidy::line(&part));
+    let part = |name: &str| value.get(name).map(decoded).and_then(|part| tidy::line(&part));
     if let Some(whole) = part("literal").or_else(|| part("name")) {
         return Some(whole);
     }

@@ -6,8 +6,18 @@ use jiff::{ToSpan, civil};
 
 use crate::work::spend;
 
-/// The range of years in references. Any other number is not a year.
-const YEARS: RangeInclusive<i32> = 1000..=2999;
+/// The range of years in references. Any other number is not a year. Lower numbers are years of the calendars of Islam,
+/// whose years begin in other months, so the year here is not certain.
+const YEARS: RangeInclusive<i32> = 1450..=2999;
+/// The years of the calendars of Islam in the twentieth and twenty-first centuries.
+const ISLAMIC: RangeInclusive<i32> = 1300..=1449;
+/// The years of the Buddhist calendar that are years from 1900 to 2100.
+const BUDDHIST: RangeInclusive<i32> = 2443..=2643;
+/// The difference to a year of the Buddhist calendar.
+const BUDDHIST_OFFSET: i32 = 543;
+/// The eras of Japan and Taiwan, and the year before each.
+const ERAS: [(&str, i32); 5] =
+    [("令和", 2018), ("平成", 1988), ("昭和", 1925), ("民國", 1911), ("民国", 1911)];
 
 /// A date. Usually only the year is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -51,8 +61,12 @@ pub(super) fn date(value: &str) -> Date {
     if !spend(value.len()) {
         return Date::default();
     }
-    if value.contains(is_wide_digit) {
+    if value.contains(|c: char| digit_elsewhere(c).is_some()) {
+        let narrow = |c: char| digit_elsewhere(c).and_then(|digit| char::from_digit(digit, 10)).unwrap_or(c);
         return date(&value.chars().map(narrow).collect::<String>());
+    }
+    if let Some(value) = without_era(value) {
+        return date(&value);
     }
     if let Some(day) = before_time(value) {
         return date(day);
@@ -92,6 +106,9 @@ pub(super) fn date(value: &str) -> Date {
             }
         } else if let Some(number) = ordinal(word) {
             date.day = date.day.or(Some(number));
+        } else if word.len() == 4 && word.parse().is_ok_and(|year: i32| ISLAMIC.contains(&year)) {
+            // A year of this era may follow: `1399 [2020]`.
+            numbers += 2;
         } else if word.bytes().next().is_some_and(|first| first.is_ascii_digit()) {
             // Texts such as "14:30h" are not followed by parts of a date.
             break;
@@ -160,14 +177,29 @@ fn iso_day(value: &str) -> Option<Date> {
     found.day.filter(|_| parts.next().is_none()).map(|_| found)
 }
 
-/// Returns `true` for the digits of Chinese, Japanese and Korean keyboards.
-fn is_wide_digit(c: char) -> bool {
-    matches!(c, '\u{ff10}'..='\u{ff19}')
+/// The digit that a character of another script stands for: wide, Arabic, Persian, Devanagari, Bengali and Thai.
+fn digit_elsewhere(c: char) -> Option<u32> {
+    const ZEROS: [u32; 6] = [0xff10, 0x660, 0x6f0, 0x966, 0x9e6, 0xe50];
+    let code = u32::from(c);
+    ZEROS.iter().find_map(|zero| code.checked_sub(*zero).filter(|digit| *digit < 10))
 }
 
-/// Converts such a digit to an ASCII digit.
-fn narrow(c: char) -> char {
-    if is_wide_digit(c) { char::from_digit(u32::from(c) - 0xff10, 10).unwrap_or(c) } else { c }
+/// Replaces the year of an era: `令和2年5月`, `民國109年`. The first year may be a word: `令和元年`.
+fn without_era(value: &str) -> Option<String> {
+    if value.is_ascii() {
+        return None;
+    }
+    let (rest, before) =
+        ERAS.iter().find_map(|(era, before)| Some((value.trim().strip_prefix(era)?, before)))?;
+    let rest = rest.trim_start();
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = match rest.strip_prefix('元') {
+        Some(rest) => (1, rest),
+        None => {
+            (rest[..digits].parse::<i32>().ok().filter(|number| (1..200).contains(number))?, &rest[digits..])
+        }
+    };
+    rest.starts_with('年').then(|| format!("{}{rest}", before + number))
 }
 
 /// Parses the year in a value.
@@ -269,7 +301,8 @@ fn month_of_year(value: &str) -> Option<Date> {
 
 fn four_digits(word: &str) -> Option<i32> {
     let digits = word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit());
-    digits.then(|| word.parse().ok()).flatten().filter(|year| YEARS.contains(year))
+    let year = digits.then(|| word.parse().ok()).flatten().filter(|year| YEARS.contains(year))?;
+    Some(if BUDDHIST.contains(&year) { year - BUDDHIST_OFFSET } else { year })
 }
 
 /// Parses a year with a letter that distinguishes works of the same author, `1992a`, with a copyright mark, `c1992`, or
@@ -433,7 +466,18 @@ mod tests {
             ("1992г.", Some(1992), None),
             ("12345", None, None),
             ("in press", None, None),
-            ("٢٠١٤", None, None),
+            ("٢٠١٤", Some(2014), None),
+            ("๒๕๖๓", Some(2020), None),
+            ("พ.ศ. 2563", Some(2020), None),
+            ("17 May 2563", Some(2020), Some("2020-05-17")),
+            ("令和2年5月", Some(2020), Some("2020-05")),
+            ("平成元年", Some(1989), None),
+            ("民國109年", Some(2020), None),
+            ("令和", None, None),
+            ("1399", None, None),
+            ("۱۳۹۹/۰۵/۱۷", None, None),
+            ("1399 [2020]", Some(2020), None),
+            ("1441 AH", None, None),
         ] {
             let found = date(value);
             assert_eq!((found.year, found.iso().as_deref()), (year, iso), "{value}");

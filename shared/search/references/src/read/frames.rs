@@ -41,7 +41,15 @@ pub(super) fn is_absent(cell: &str) -> bool {
     is_error(cell)
         || matches!(
             cell,
-            "NA" | "NULL" | "\\N" | "NA_character_" | "character(0)" | "list()" | "list(NULL)" | "list(NA)"
+            "NA" | "NULL"
+                | "NaN"
+                | "nan"
+                | "\\N"
+                | "NA_character_"
+                | "character(0)"
+                | "list()"
+                | "list(NULL)"
+                | "list(NA)"
         )
 }
 

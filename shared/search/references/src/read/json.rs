@@ -414,15 +414,13 @@ pub(super) fn read(item: &Map<String, Value>) -> Option<Draft<'static>> {
     let (paths, database) = shape(item).or(inner.map(|_| (COMMON, "")))?;
     let mut draft = Draft::default();
     if database.starts_with("PubMed") {
-        // PubMed is the only one of these databases that writes character references.
-        add_values(&mut draft, item, paths, |value| entities::decode(&value).into_owned());
         summary(&mut draft, item);
     } else {
         listed_people(&mut draft, item);
         people_of_eppi_reviewer(&mut draft, item);
         people_of_hal(&mut draft, item);
-        add_values(&mut draft, item, paths, |value| value);
     }
+    add_values(&mut draft, item, paths, |value| entities::decode(&value).into_owned());
     if draft.people() == 0 {
         let people = ["authors", "author", "creators"].iter().find_map(|name| item.get(*name));
         let people = people.map(|people| people.get("author").unwrap_or(people)).and_then(Value::as_array);
@@ -612,7 +610,7 @@ fn summary(draft: &mut Draft<'static>, item: &Map<String, Value>) {
 fn listed_people(draft: &mut Draft<'static>, item: &Map<String, Value>) {
     let list = item.get("authorList").and_then(|list| list.get("author")).and_then(Value::as_array);
     for author in list.into_iter().flatten() {
-        let part = |name: &str| author.get(name).and_then(text);
+        let part = |name: &str| author.get(name).and_then(decoded);
         if let Some(group) = part("collectiveName") {
             draft.author(Field::Group, group);
         } else if let (Some(family), Some(given)) = (part("lastName"), part("firstName").or(part("initials")))
@@ -626,7 +624,7 @@ fn listed_people(draft: &mut Draft<'static>, item: &Map<String, Value>) {
 
 /// Adds the authors of EPPI-Reviewer: `Roe Ann ; Doe Bob C; `.
 fn people_of_eppi_reviewer(draft: &mut Draft<'static>, item: &Map<String, Value>) {
-    let authors = item.get("Authors").and_then(text).filter(|_| item.contains_key("ItemId"));
+    let authors = item.get("Authors").and_then(decoded).filter(|_| item.contains_key("ItemId"));
     for name in authors.unwrap_or_default().split(';').filter_map(names::family_first) {
         draft.author(Field::Author, name);
     }
@@ -641,7 +639,7 @@ fn people_of_hal(draft: &mut Draft<'static>, item: &Map<String, Value>) {
         return;
     }
     for (family, given) in family.iter().zip(given) {
-        let part = |value: &Value| text(value).unwrap_or_default();
+        let part = |value: &Value| decoded(value).unwrap_or_default();
         if let Some(name) = names::joined(&part(family), &part(given)) {
             draft.author(Field::Author, name);
         }
@@ -655,11 +653,13 @@ pub(super) fn person(value: &Value) -> Option<String> {
     const GIVEN: [&str; 8] =
         ["first_name", "firstName", "first", "firstname", "FirstName", "given", "forename", "ForeName"];
     let part = |names: [&str; 8]| {
-        names.iter().find_map(|name| value.get(*name)).and_then(Value::as_str).unwrap_or_default()
+        names.iter().find_map(|name| value.get(*name)).and_then(decoded).unwrap_or_default()
     };
     match value.as_array().map(Vec::as_slice) {
-        Some([Value::String(family), Value::String(given)]) => names::joined(family, given),
-        _ => names::joined(part(FAMILY), part(GIVEN)),
+        Some([Value::String(family), Value::String(given)]) => {
+            names::joined(&entities::decode(family), &entities::decode(given))
+        }
+        _ => names::joined(&part(FAMILY), &part(GIVEN)),
     }
 }
 
@@ -692,6 +692,11 @@ fn text(value: &Value) -> Option<String> {
         Value::Number(number) => Some(number.to_string()),
         _ => None,
     }
+}
+
+/// The text of a value without character references.
+fn decoded(value: &Value) -> Option<String> {
+    text(value).map(|text| entities::decode(&text).into_owned())
 }
 
 fn add(draft: &mut Draft<'static>, named: FieldName, value: String) {

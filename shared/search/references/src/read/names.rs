@@ -58,6 +58,18 @@ mod tests {
     }
 
     #[test]
+    fn slashes_and_numbers_separate_names() {
+        for (cell, names) in [
+            ("Roe, A./Doe, B.", ["Roe, A.", "Doe, B."]),
+            ("1. Roe A; 2. Doe B", ["Roe, A", "Doe, B"]),
+            ("1) Roe, A; 2) Doe, B", ["Roe, A", "Doe, B"]),
+            ("1. FC Tests; Doe, B", ["1. FC Tests", "Doe, B"]),
+        ] {
+            assert_eq!(split_cell(cell), names, "{cell}");
+        }
+    }
+
+    #[test]
     fn particles_suffixes_and_accents_stay_with_names() {
         for (given, read) in [
             ("van der Berg AB", "van der Berg, AB"),
@@ -66,6 +78,11 @@ mod tests {
             ("Smith,John,Jr.", "Smith, John, Jr."),
             ("Smith ,John", "Smith, John"),
             ("Smith , John", "Smith, John"),
+            ("Smith Jr., John", "Smith, John, Jr."),
+            ("Smith, John Jr.", "Smith, John, Jr."),
+            ("Smith, J. A. Jr", "Smith, J. A., Jr"),
+            ("Smith, J. II", "Smith, J. II"),
+            ("van der Berg III, Anna", "van der Berg, Anna, III"),
             ("Smith,  John ,", "Smith, John"),
             (", John", "John"),
             ("Smith JA Jr", "Smith, JA, Jr"),

@@ -58,6 +58,10 @@ pub(super) fn tidied(value: &str) -> Option<Cow<'_, str>> {
     if is_tidy(trimmed) {
         return Some(Cow::Borrowed(trimmed));
     }
+    if trimmed.contains(is_invisible) {
+        let visible: String = trimmed.chars().filter(|c| !is_invisible(*c)).collect();
+        return tidied(&visible).map(|value| Cow::Owned(value.into_owned()));
+    }
     let mut out = String::with_capacity(trimmed.len());
     for part in lines::all(trimmed).map(trim).filter(|part| !part.is_empty()) {
         append(&mut out, part);
@@ -250,7 +254,7 @@ fn is_suspicious_in_windows<const WINDOW: usize>(bytes: &[u8]) -> bool {
 
 /// Returns `true` if a byte may be or begin white space other than a single blank.
 fn is_suspicious(byte: u8, next: u8) -> bool {
-    let wide = (byte == 0xC2) | (byte.wrapping_sub(0xE1) < 3);
+    let wide = (byte == 0xC2) | (byte.wrapping_sub(0xE1) < 3) | (byte == 0xEF);
     (byte < b' ') | ((byte == b' ') & (next == b' ')) | wide
 }
 
@@ -266,12 +270,21 @@ fn is_tidy_exactly(bytes: &[u8]) -> bool {
     true
 }
 
-/// Returns `true` if the text begins with a non-ASCII white space character.
+/// Returns `true` for a character that programs insert without a meaning: a byte-order mark of a file that was appended, a
+/// place or a mark where a word may be divided.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200b}' | '\u{2060}' | '\u{feff}')
+}
+
+/// Returns `true` if the text begins with a non-ASCII white space character, or with an invisible one.
 fn is_wide_space(bytes: &[u8]) -> bool {
     match bytes {
-        [0xC2, 0x85 | 0xA0, ..] | [0xE1, 0x9A, 0x80, ..] | [0xE3, 0x80, 0x80, ..] => true,
-        [0xE2, 0x80, third, ..] => matches!(third, 0x80..=0x8A | 0xA8 | 0xA9 | 0xAF),
-        [0xE2, 0x81, 0x9F, ..] => true,
+        [0xC2, 0x85 | 0xA0 | 0xAD, ..]
+        | [0xEF, 0xBB, 0xBF, ..]
+        | [0xE1, 0x9A, 0x80, ..]
+        | [0xE3, 0x80, 0x80, ..] => true,
+        [0xE2, 0x80, third, ..] => matches!(third, 0x80..=0x8B | 0xA8 | 0xA9 | 0xAF),
+        [0xE2, 0x81, 0x9F | 0xA0, ..] => true,
         _ => false,
     }
 }
@@ -286,10 +299,10 @@ mod tests {
             let value = format!("a{c}b");
             assert_eq!(
                 is_tidy(&value),
-                c == ' ' || !(c.is_whitespace() || c.is_control() && c < ' '),
+                c == ' ' || !(c.is_whitespace() || c.is_control() && c < ' ' || is_invisible(c)),
                 "{c:?}"
             );
-            let expected = value.split_whitespace().collect::<Vec<_>>().join(" ");
+            let expected = value.split_whitespace().collect::<Vec<_>>().join(" ").replace(is_invisible, "");
             assert_eq!(line(&value).as_deref(), Some(expected.as_str()), "{c:?}");
         }
     }

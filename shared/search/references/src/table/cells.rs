@@ -169,8 +169,15 @@ impl Cells<'_> {
             let after = &rest[at + 1..];
             let Some(more) = after.strip_prefix('"') else {
                 let end = memchr(self.delimiter, after.as_bytes()).unwrap_or(after.len());
+                let is_irregular = !after[..end].trim().is_empty();
+                // A program did not double the marks inside: `"a "b" c"`.
+                if is_irregular && after[..end].trim_end().ends_with('"') {
+                    let inside = text[..text.len() - after.len() + end].trim_end();
+                    let inside = inside.strip_suffix('"').unwrap_or(inside);
+                    return (Cow::Owned(inside.replace("\"\"", "\"")), Some(&after[end..]), true);
+                }
                 append(&mut cell, &after[..end]);
-                return (cell, Some(&after[end..]), !after[..end].trim().is_empty());
+                return (cell, Some(&after[end..]), is_irregular);
             };
             append(&mut cell, "\"");
             rest = more;
@@ -199,6 +206,7 @@ mod tests {
     #[test]
     fn quotes_count_only_at_cell_start() {
         assert_eq!(of(r#"a,"b, ""c""",,5" tube,"d"e"#), ["a", "b, \"c\"", "", "5\" tube", "de"]);
+        assert_eq!(of(r#""a "b" c",d,"e ""f" g""#), ["a \"b\" c", "d", "e \"f\" g"]);
         assert_eq!(of("a,\"b\r\nc\","), ["a", "b\r\nc", ""]);
         assert_eq!(of("\"open"), ["open"]);
         assert_eq!(of(r#""""#), [""]);

@@ -1239,3 +1239,43 @@ fn repeated_author_column_is_read_once() {
     assert_eq!(references(table).remove(0).authors, ["Roe, Ann", "Doe, B"]);
     assert_eq!(with(&["JO  - https://clinicaltrials.gov/show/NCT00000001"]).journal, None);
 }
+
+#[test]
+fn invisible_characters_are_removed() {
+    let text = "TY  - JOUR\nTI  - \u{feff}Medi\u{ad}cine\u{200b} tests\nAU  - \u{feff}Roe, Ann\nKW  - zi\u{2060}nc\n\
+        AB  - \u{200b}We test.\nER  - \n";
+    let found = &references(text)[0];
+    assert_eq!((found.title.as_str(), found.authors[0].as_str()), ("Medicine tests", "Roe, Ann"));
+    assert_eq!((found.keywords[0].as_str(), found.r#abstract.as_deref()), ("zinc", Some("We test.")));
+    let (outcomes, _) = read("TY  - JOUR\nTI  - \u{feff}\nN1  - \u{200b}\nER  - \n".as_bytes()).unwrap();
+    assert!(matches!(outcomes[..], [Outcome::Quarantined(_)]), "{outcomes:?}");
+}
+
+#[test]
+fn years_of_islamic_calendars_stay_as_given() {
+    let found = &references("Title,Year,Volume\nTests,1399/05/17,3\n")[0];
+    assert_eq!((found.year, found.date.as_deref()), (None, None));
+    assert_eq!(found.extra["Year"], ["1399/05/17"]);
+}
+
+#[test]
+fn character_references_in_json_are_decoded_once() {
+    let crossref = r#"{"message":{"items":[{"title":["A &amp; B &amp;lt;"],"author":[{"given":"J&ouml;rg","family":"M&uuml;ller"}],
+        "subject":["R &amp; D"],"DOI":"10.5555/a","type":"journal-article"}]}}"#;
+    let found = &references(crossref)[0];
+    assert_eq!((found.title.as_str(), found.authors[0].as_str()), ("A & B &lt;", "Müller, Jörg"));
+    let other = r#"[{"title":"A &amp; B","authors":[{"name":"Pat O&#39;Neil"},{"name":"J. M&uuml;ller"}],"year":"2020","doi":"10.5555/a"}]"#;
+    let found = &references(other)[0];
+    assert_eq!(found.title, "A & B");
+    assert_eq!(found.authors.len(), 2, "{:?}", found.authors);
+    assert!(!found.authors.concat().contains('&'), "{:?}", found.authors);
+}
+
+#[test]
+fn quotation_marks_inside_cells_need_no_escape() {
+    let text = "Title,Authors,Year\n\"A \"new\" test\",\"Roe, Ann; Doe, Bob\",2020\nNaN,nan,nan\n";
+    let (outcomes, _) = read(text.as_bytes()).unwrap();
+    let [Outcome::Read(first), Outcome::Quarantined(_)] = outcomes.as_slice() else { panic!("{outcomes:?}") };
+    assert_eq!((first.reference.title.as_str(), first.reference.year), ("A \"new\" test", Some(2020)));
+    assert_eq!(first.reference.authors, ["Roe, Ann", "Doe, Bob"]);
+}

@@ -6,7 +6,7 @@ use super::{
     super::{entities, frames, notation, tidy::line},
     additions::{is_degree, without_additions},
     groups::is_organisation,
-    lists::{between_signs, each, in_capitals_between, several, without_others},
+    lists::{between_signs, each, in_capitals_between, is_inverted, several, without_others},
     one::{initials_first, one},
     shapes::{are_initials, is_suffix, joined},
 };
@@ -37,8 +37,16 @@ pub(in crate::read) fn split_cell(cell: &str) -> Vec<String> {
     if let Some(separator) = separator(cell) {
         let names = in_capitals_between(cell, &[separator]);
         return names.unwrap_or_else(|| {
-            cell.split(separator).filter(|name| !is_degree(name.trim())).flat_map(each).collect()
+            let parts: Vec<&str> = cell.split(separator).filter(|name| !is_degree(name.trim())).collect();
+            without_numbers(&parts).unwrap_or(parts).into_iter().flat_map(each).collect()
         });
+    }
+    // `Roe, A./Doe, B.`
+    if cell.contains('/')
+        && !cell.contains("//")
+        && cell.split('/').all(|name| name.contains(',') && is_inverted(name))
+    {
+        return cell.split('/').filter_map(one).collect();
     }
     let bare = without_additions(cell);
     let others = without_others(&bare);
@@ -69,6 +77,18 @@ pub(in crate::read) fn in_natural_order(cell: &str) -> Option<Vec<String>> {
         }
     }
     (names.len() > 1).then(|| names.iter().filter_map(|name| one(name)).collect())
+}
+
+/// The names behind the numbers of a list: `1. Roe A; 2. Doe B`. Returns `None` unless all have their number.
+fn without_numbers<'a>(names: &[&'a str]) -> Option<Vec<&'a str>> {
+    let bare = |(at, name): (usize, &&'a str)| {
+        let name = name.trim();
+        let digits = name.bytes().take_while(u8::is_ascii_digit).count();
+        let is_next = name[..digits].parse() == Ok(at + 1);
+        name[digits..].strip_prefix(['.', ')']).filter(|_| is_next)
+    };
+    let is_begun = names.first().is_some_and(|name| name.trim_start().starts_with('1'));
+    if is_begun { names.iter().enumerate().map(bare).collect() } else { None }
 }
 
 /// Replaces the elements of a web page that separate names with line breaks.

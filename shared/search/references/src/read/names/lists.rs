@@ -435,7 +435,7 @@ fn has_patronymic(name: &str) -> bool {
 
 /// Returns `true` for `Smith, Ann`, the most frequent form: one of the two parts is a single word, so they are not two
 /// names.
-fn is_inverted(value: &str) -> bool {
+pub(super) fn is_inverted(value: &str) -> bool {
     let Some((family, given)) = value.split_once(',') else { return false };
     let (family, given) = (family.trim(), given.trim());
     let is_word = |part: &str| !part.is_empty() && !part.contains(char::is_whitespace);

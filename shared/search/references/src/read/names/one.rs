@@ -17,7 +17,7 @@ use crate::work::spend;
 pub(in crate::read) fn one(name: &str) -> Option<String> {
     let name = tidied(name)?;
     if is_complete(&name) {
-        return Some(name.into_owned());
+        return Some(with_suffix(name.into_owned()));
     }
     // EndNote marks a group by a comma at the end of its name.
     if let Some(group) = name.strip_suffix(',').filter(|group| !group.contains(',')) {
@@ -57,7 +57,18 @@ fn is_complete(name: &str) -> bool {
     let name = name.as_bytes();
     let Some(comma) = memchr(b',', name) else { return false };
     let (family, given) = (&name[..comma], &name[comma + 1..]);
-    !family.is_empty() && family.last() != Some(&b' ') && matches!(given, [b' ', .., last] if *last != b',')
+    // `Roe Jr., Ann`
+    let has_suffix =
+        || family.contains(&b' ') && family.rsplit(|byte| *byte == b' ').next().is_some_and(may_be_suffix);
+    !family.is_empty()
+        && family.last() != Some(&b' ')
+        && matches!(given, [b' ', .., last] if *last != b',')
+        && !has_suffix()
+}
+
+/// Returns `true` for a word that begins like a suffix.
+fn may_be_suffix(word: &[u8]) -> bool {
+    word.len() <= 4 && matches!(word.first(), Some(b'J' | b'S' | b'I' | b'2'..=b'4'))
 }
 
 /// Splits a name before its last word, or before the initials at its end.

@@ -110,9 +110,15 @@ pub(in crate::read) fn joined(family: &str, given: &str) -> Option<String> {
     match (family.trim(), given.trim()) {
         ("", "") => None,
         (only, "") | ("", only) => Some(only.to_owned()),
-        // `Roe,Ann,Jr.`
-        (family, given) => match given.split_once(',') {
-            Some((given, suffix)) if is_suffix(suffix) => Some([family, ", ", given, ", ", suffix].concat()),
+        (family, given) => match (given.split_once(','), family.rsplit_once(' ')) {
+            // `Roe,Ann,Jr.`
+            (Some((given, suffix)), _) if is_suffix(suffix) => {
+                Some([family, ", ", given, ", ", suffix].concat())
+            }
+            // `Roe Jr., Ann`
+            (None, Some((family, suffix))) if is_suffix(suffix) => {
+                Some([family, ", ", given, ", ", suffix].concat())
+            }
             _ => Some([family, ", ", given].concat()),
         },
     }
