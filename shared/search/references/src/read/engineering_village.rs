@@ -63,15 +63,28 @@ const MAX_NAME: usize = 48;
 /// The name above which the remark on the rights in a record is kept.
 const COPYRIGHT: &str = "Copyright";
 
-/// Finds the name at the beginning of a line. An unknown name does not count in a title or abstract (`is_in_text`).
-fn label<'a>(line: &'a str, is_in_text: &mut bool) -> Option<(&'a str, usize)> {
-    let (name, _) = line.split_once(':')?;
-    let named = INDEX.find(name);
-    if named.is_none() && (*is_in_text || !is_name(name)) {
-        return None;
+/// The state in which names are found.
+#[derive(Debug)]
+struct Labels {
+    /// `true` if no blank follows the names in this record.
+    is_dense: bool,
+    /// `true` in a title or abstract.
+    is_in_text: bool,
+}
+
+impl Labels {
+    /// Finds the name at the beginning of a line. In a text, an unknown name does not count, nor does a known one with a
+    /// blank if the other names have none: `Issue: none was found.`
+    fn find<'a>(&mut self, line: &'a str) -> Option<(&'a str, usize)> {
+        let (name, value) = line.split_once(':')?;
+        let named = INDEX.find(name);
+        let is_part = if named.is_some() { self.is_dense && value.starts_with(' ') } else { true };
+        if (self.is_in_text && is_part) || (named.is_none() && !is_name(name)) {
+            return None;
+        }
+        self.is_in_text = named.is_some_and(|named| matches!(named.field, Field::Title | Field::Abstract));
+        Some((name, name.len() + 1))
     }
-    *is_in_text = named.is_some_and(|named| matches!(named.field, Field::Title | Field::Abstract));
-    Some((name, name.len() + 1))
 }
 
 /// Returns `true` for `Conference name`.
@@ -83,8 +96,10 @@ fn is_name(name: &str) -> bool {
 
 pub(super) fn read(text: &str) -> Draft<'_> {
     let mut draft = Draft::default();
-    let mut is_in_text = false;
-    for (name, value) in labels::values(text, |line| label(line, &mut is_in_text)) {
+    let title = lines::all(text).find_map(|line| line.strip_prefix("Title:"));
+    let is_dense = title.is_some_and(|title| !title.starts_with(' '));
+    let mut names_of_fields = Labels { is_dense, is_in_text: false };
+    for (name, value) in labels::values(text, |line| names_of_fields.find(line)) {
         let Some(named) = INDEX.find(name) else {
             draft.extra.push(name, &entities::decode(value));
             continue;

@@ -413,3 +413,23 @@ fn engineering_village_texts_are_read() {
         "{error}"
     );
 }
+
+#[test]
+fn words_of_abstract_begin_no_field_of_engineering_village() {
+    let text = |blank: &str| {
+        let lines =
+            "<RECORD 1>\n\nTitle:=Volume: a test\n\nAbstract:=AIM: to test.\nMethods: ok.\n\nIssue:=7\n\n";
+        lines.replace('=', blank)
+    };
+    for blank in ["", " "] {
+        let found = &references(&text(blank))[0];
+        assert_eq!(
+            (found.title.as_str(), found.issue.as_deref()),
+            ("Volume: a test", Some("7")),
+            "{blank:?}"
+        );
+        assert_eq!(found.r#abstract.as_deref(), Some("AIM: to test. Methods: ok."), "{blank:?}");
+    }
+    let found = &references(&text("").replace("Methods:", "Issue: none.\nMethods:"))[0];
+    assert_eq!(found.r#abstract.as_deref(), Some("AIM: to test. Issue: none. Methods: ok."));
+}
