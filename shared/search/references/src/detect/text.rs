@@ -2,7 +2,7 @@
 
 use crate::{
     Format,
-    read::is_ovid_name,
+    read::{after_bare_number, is_ovid_name},
     split::{engineering_village, lines, nbib, numbered, refer, ris},
 };
 
@@ -57,13 +57,12 @@ fn is_unmarked_ovid(head: &[&str]) -> bool {
     for (at, pair) in head.windows(2).enumerate() {
         let (line, next) = (pair[0].as_bytes(), pair[1].as_bytes());
         let before = at.checked_sub(1).and_then(|before| head.get(before));
-        let number = numbered::after_bare_number(line).filter(|rest| !rest.is_empty());
+        let number = after_bare_number(line).filter(|rest| !rest.is_empty());
         let name = number.unwrap_or(line.trim_ascii_end());
         if !numbered::is_indented(next) || !is_ovid_name(name) {
             continue;
         }
-        let is_number =
-            |line: &&str| numbered::after_bare_number(line.as_bytes()).is_some_and(<[u8]>::is_empty);
+        let is_number = |line: &&str| after_bare_number(line.as_bytes()).is_some_and(<[u8]>::is_empty);
         has_number |= names.is_empty() && (number.is_some() || before.is_some_and(is_number));
         if !names.contains(&name) {
             names.push(name);

@@ -9,7 +9,7 @@ use super::{
     field::{Field, FieldName, Index, Rule},
     identifiers, labels, names,
 };
-use crate::split::numbered;
+use crate::split::{lines::unmarked, record_number};
 
 /// The name above the full names of authors.
 const FULL_NAMES: &str = "Authors Full Name";
@@ -130,13 +130,22 @@ pub(crate) fn is_ovid_name(name: &[u8]) -> bool {
     OVID_INDEX.find(name).is_some()
 }
 
+/// Removes the number of a record without angle brackets: `12.`, `12` or `12. Title`. Returns `None` if there is none.
+pub(crate) fn after_bare_number(line: &[u8]) -> Option<&[u8]> {
+    let rest = record_number::after_number(unmarked(line))?;
+    let name = rest.strip_prefix(b".").unwrap_or(rest);
+    // A blank separates the name from the number.
+    let is_apart = name.is_empty() || name.starts_with(b" ");
+    Some(name.trim_ascii()).filter(|name| is_apart && (name.is_empty() || is_ovid_name(name)))
+}
+
 /// Ovid's names are on separate lines, above indented values. The number of the record may precede its first name.
 fn ovid_label(line: &str) -> Option<(&str, usize)> {
     if line.starts_with([' ', '\t']) {
         return None;
     }
     let name = line.trim_end();
-    let number = numbered::after_bare_number(name.as_bytes()).map_or(0, |rest| name.len() - rest.len());
+    let number = after_bare_number(name.as_bytes()).map_or(0, |rest| name.len() - rest.len());
     Some((&name[number..], line.len()))
 }
 
@@ -189,7 +198,7 @@ pub(super) fn cochrane(text: &str) -> Draft<'_> {
 pub(super) fn proquest(text: &str) -> Draft<'_> {
     let text = text.trim_matches(|c: char| c == '_' || c.is_whitespace());
     let (first, rest) = text.split_once(['\n', '\r']).unwrap_or((text, ""));
-    let body = if numbered::is_proquest(first.as_bytes()) { rest.trim_start() } else { text };
+    let body = if record_number::is_proquest(first.as_bytes()) { rest.trim_start() } else { text };
     let end =
         ["\n\n", "\r\n\r\n", "\r\r"].iter().filter_map(|gap| body.find(gap)).min().unwrap_or(body.len());
     // A title may begin like a field that is only copied: `Location: a study`.

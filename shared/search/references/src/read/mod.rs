@@ -55,7 +55,7 @@ mod tables;
 
 use bibtex::Definitions;
 pub(crate) use bibtex::{Extent, Parents};
-pub(crate) use databases::is_ovid_name;
+pub(crate) use databases::{after_bare_number, is_ovid_name};
 pub use entities::decode as unescape;
 pub use ris::KINDS as RIS_KINDS;
 

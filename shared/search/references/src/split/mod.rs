@@ -24,6 +24,7 @@ pub(crate) mod nbib;
 pub(crate) mod noteexpress;
 pub(crate) mod numbered;
 mod parts;
+pub(crate) mod record_number;
 pub(crate) mod refer;
 pub(crate) mod refworks;
 pub(crate) mod ris;

@@ -3,16 +3,14 @@
 //! In exports of Ovid and Cochrane, fields with a title behind a blank line are also a record. The numbers of Ovid's
 //! records may lack their angle brackets.
 
+pub(crate) use super::record_number::is_proquest;
 use super::{
-    lines::{MARK_LENGTH, unmarked},
+    lines::MARK_LENGTH,
+    record_number::{PREFIX, after_number, front},
     tagged::{LineRole, LineRules, OpenRecord, TaggedSplitter},
 };
-use crate::read::is_ovid_name;
+use crate::read::{after_bare_number, is_ovid_name};
 
-/// The number of bytes that determine whether a line begins a record.
-const PREFIX: usize = MARK_LENGTH + 40;
-/// The maximum number of digits in a record's number.
-const MAX_DIGITS: usize = 9;
 /// The names of fields with which a record of Ovid certainly begins if no other is open.
 const OVID_STARTS: [&[u8]; 6] =
     [b"Unique Identifier", b"Accession Number", b"Source", b"Authors", b"Authors Full Name", b"Abstract"];
@@ -23,33 +21,12 @@ const PROQUEST_FIELDS: [&[u8]; 4] = [b"Author:", b"Title:", b"Publication title:
 /// The name of the field with ProQuest's number.
 pub(crate) const PROQUEST_ID: &[u8] = b"ProQuest document ID:";
 
-/// The text after the number at the beginning.
-fn after_number(line: &[u8]) -> Option<&[u8]> {
-    let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    (1..=MAX_DIGITS).contains(&digits).then(|| &line[digits..])
-}
-
-/// The part of a line that determines its type.
-fn front(line: &[u8]) -> &[u8] {
-    let line = &line[..line.len().min(PREFIX)];
-    unmarked(line)
-}
-
 /// Returns `true` for `<12>` or `<12. >`, the beginning of an Ovid record.
 pub(crate) fn is_ovid(line: &[u8]) -> bool {
     let rest = front(line).strip_prefix(b"<").and_then(after_number);
     let rest =
         rest.map(|rest| rest.strip_prefix(b". ").unwrap_or(rest)).and_then(|rest| rest.strip_prefix(b">"));
     rest.is_some_and(|rest| rest.trim_ascii().is_empty())
-}
-
-/// Removes the number of a record without angle brackets: `12.`, `12` or `12. Title`. Returns `None` if there is none.
-pub(crate) fn after_bare_number(line: &[u8]) -> Option<&[u8]> {
-    let rest = after_number(unmarked(line))?;
-    let name = rest.strip_prefix(b".").unwrap_or(rest);
-    // A blank separates the name from the number.
-    let is_apart = name.is_empty() || name.starts_with(b" ");
-    Some(name.trim_ascii()).filter(|name| is_apart && (name.is_empty() || is_ovid_name(name)))
 }
 
 /// Returns `true` for the number of an Ovid record without angle brackets, if the name of a field and an indented value
@@ -70,13 +47,6 @@ pub(crate) fn is_indented(line: &[u8]) -> bool {
 /// Returns `true` for `Record #1 of 20`, the beginning of a Cochrane record.
 pub(crate) fn is_cochrane(line: &[u8]) -> bool {
     front(line).strip_prefix(b"Record #").and_then(after_number).is_some_and(|rest| rest.starts_with(b" of "))
-}
-
-/// Returns `true` for `Document 1 of 20`, the beginning of a ProQuest record.
-pub(crate) fn is_proquest(line: &[u8]) -> bool {
-    let rest = front(line).strip_prefix(b"Document ").and_then(after_number);
-    let total = rest.and_then(|rest| rest.strip_prefix(b" of ")).and_then(after_number);
-    total.is_some_and(|rest| rest.trim_ascii().is_empty())
 }
 
 /// Returns `true` for `1: ` or `1. `, which may begin a PubMed record.
