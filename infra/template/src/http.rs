@@ -71,7 +71,7 @@ impl Api {
         session.write(key, json!(input));
         session.send(&JobEvent::Requested { input: input.to_owned() })?;
         // Readers find the job at once.
-        if let Some(view) = Jobs.view(partition(name), &Job::Running) {
+        if let Some(view) = Jobs.view(partition(name), &Job::Running { since: self.views.host.now() }) {
             session.show(view);
         }
         session.commit().await?;
@@ -116,7 +116,7 @@ impl IntoResponse for Refusal {
         let status = match self {
             Self::Unknown => StatusCode::NOT_FOUND,
             Self::Conflict => StatusCode::CONFLICT,
-            Self::Stage(_) => StatusCode::BAD_REQUEST,
+            Self::Stage(_) | Self::Commit(CommitError::Unsupported { .. }) => StatusCode::BAD_REQUEST,
             Self::Store(_) | Self::Commit(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
         (status, Json(json!({ "error": chain(&self) }))).into_response()

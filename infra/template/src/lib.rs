@@ -45,11 +45,11 @@ pub enum Job {
     #[default]
     Unknown,
     /// The job waits for the service.
-    Running,
+    Running { since: Timestamp },
     /// The job is done.
-    Finished { output: String, at: Timestamp },
+    Finished { output: String, since: Timestamp, at: Timestamp },
     /// The job was abandoned.
-    Expired { at: Timestamp },
+    Expired { since: Timestamp, at: Timestamp },
 }
 
 /// The state machine.
@@ -65,18 +65,19 @@ impl Saga for Jobs {
         match (job, event.body) {
             (Job::Unknown, JobEvent::Requested { input }) => {
                 let due_at = now.saturating_add(DEADLINE).unwrap_or(Timestamp::MAX);
-                Decision::to(Job::Running, "waiting for the service")
+                Decision::to(Job::Running { since: now }, "waiting for the service")
                     .ask(&Command::CarryOut { input: input.clone() })
                     .schedule("deadline", due_at, &JobEvent::Expired {})
                     .show()
                     .into()
             }
-            (Job::Running, JobEvent::Finished { output }) => {
-                let finished = Job::Finished { output: output.clone(), at: now };
+            (Job::Running { since }, JobEvent::Finished { output }) => {
+                let finished = Job::Finished { output: output.clone(), since: *since, at: now };
                 Decision::to(finished, "the service answered").cancel("deadline").show().into()
             }
-            (Job::Running, JobEvent::Expired {}) => {
-                Decision::to(Job::Expired { at: now }, "the service did not answer in time").show().into()
+            (Job::Running { since }, JobEvent::Expired {}) => {
+                let expired = Job::Expired { since: *since, at: now };
+                Decision::to(expired, "the service did not answer in time").show().into()
             }
             _ => Decision::ignore("not expected in this state"),
         }
@@ -84,13 +85,19 @@ impl Saga for Jobs {
 
     fn ended_at(&self, job: &Job) -> Option<Timestamp> {
         match job {
-            Job::Finished { at, .. } | Job::Expired { at } => Some(*at),
-            Job::Unknown | Job::Running => None,
+            Job::Finished { at, .. } | Job::Expired { at, .. } => Some(*at),
+            Job::Unknown | Job::Running { .. } => None,
         }
     }
 
     fn view(&self, partition: PartitionKey, job: &Job) -> Option<View> {
-        View::of(partition, job, self.ended_at(job).is_some()).ok()
+        // Lists are ordered by this time, and jobs that wait for too long are reported by it.
+        let created_at = match job {
+            Job::Running { since } | Job::Finished { since, .. } | Job::Expired { since, .. } => *since,
+            Job::Unknown => return None,
+        };
+        let view = View::of(partition, job, self.ended_at(job).is_some()).ok()?;
+        Some(View { created_at, ..view })
     }
 
     /// A request needs two tokens: for the reply, and for the timer.

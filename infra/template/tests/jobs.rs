@@ -53,4 +53,7 @@ async fn job_runs_once_despite_duplicates() {
     assert_eq!((status, &job["state"], &job["output"]), (StatusCode::OK, &"finished".into(), &"HELLO".into()));
     assert_eq!(service.0.lock().unwrap().len(), 1);
     assert_eq!(respond(&api, "GET", "/jobs/unknown", "").await.0, StatusCode::NOT_FOUND);
+    // No store holds such a key, so a repetition could not succeed.
+    let long = format!("/jobs/{}", "x".repeat(2_000));
+    assert_eq!(respond(&api, "POST", &long, r#""hello""#).await.0, StatusCode::BAD_REQUEST);
 }

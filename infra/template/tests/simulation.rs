@@ -80,7 +80,7 @@ impl Workload for Clients {
             return Err(Violation { invariant: Invariant::Application, detail });
         }
         for (job, is_confirmed) in &rest.requested {
-            let is_open = matches!(rest.state(*job), None | Some(Job::Running));
+            let is_open = matches!(rest.state(*job), None | Some(Job::Running { .. }));
             if *is_confirmed && (is_open || rest.view(*job).is_none()) {
                 let detail = format!("job {job} was accepted and did not end");
                 return Err(Violation { invariant: Invariant::Quiescence, detail });
