@@ -119,7 +119,12 @@ async fn delivered(world: &World, of: u128, event: &SumEvent, received: u32) -> 
 }
 
 fn delivery(message: &Message, received: u32) -> Delivery {
-    Delivery { record_id: message.id.to_string(), body: message.encode().unwrap(), receive_count: received }
+    Delivery {
+        record_id: message.id.to_string(),
+        body: message.encode().unwrap(),
+        receive_count: received,
+        reason: None,
+    }
 }
 
 fn received(delivery: &Delivery, times: u32) -> Delivery {
@@ -247,7 +252,7 @@ async fn panicking_consumer_gets_each_delivery_alone() {
     let reporter = world.backend.ports.engine.reporter("fragile");
     let of = |body: &str, receive_count| {
         let (record_id, body) = (body.to_owned(), body.to_owned());
-        Delivery { record_id, body, receive_count }
+        Delivery { record_id, body, receive_count, reason: None }
     };
     let batch = [of("good", 5), of("bad", 2), of("good", 1), of("bad", 3)];
     let answers = deliver(&FragileWorker, &batch, None, &reporter).await;

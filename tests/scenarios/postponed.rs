@@ -75,7 +75,12 @@ async fn delivered(world: &World, event: &ParcelEvent) -> Delivery {
     let mut session = entry.session(partition());
     session.send(event).unwrap();
     let [message] = session.commit().await.unwrap().try_into().unwrap();
-    Delivery { record_id: message.id.to_string(), body: message.encode().unwrap(), receive_count: 1 }
+    Delivery {
+        record_id: message.id.to_string(),
+        body: message.encode().unwrap(),
+        receive_count: 1,
+        reason: None,
+    }
 }
 
 async fn parcel(world: &World) -> Option<Parcel> {

@@ -660,8 +660,12 @@ mod tests {
         let (queue, dead) = (Queue::named("work"), Queue::named("work-dead"));
         let worked = QueueSpec::with_consumer(queue, dead.clone(), 3, 30, 1, 1);
         let kept = QueueSpec::without_consumer(dead.clone());
-        let delivery =
-            |receive_count| Delivery { record_id: String::new(), body: String::new(), receive_count };
+        let delivery = |receive_count| Delivery {
+            record_id: String::new(),
+            body: String::new(),
+            receive_count,
+            reason: None,
+        };
         let retry = Disposition::Retry { after: Duration::ZERO, reason: "away".to_owned() };
         let queues = [2, 3].map(|received| dead_letter_queue(&worked, &delivery(received), &retry));
         assert_eq!(queues, [None, Some((&dead, "away"))]);

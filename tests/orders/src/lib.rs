@@ -242,7 +242,7 @@ impl ReportDeadLetters for WarehouseFaults {
     type Command = Command;
     type Event = OrderEvent;
 
-    fn event(&self, command: &Command) -> Option<OrderEvent> {
+    fn event(&self, command: &Command, _: &str) -> Option<OrderEvent> {
         match command {
             Command::Ship { .. } => Some(OrderEvent::NotShipped {}),
         }

@@ -400,7 +400,7 @@ impl ReportDeadLetters for SupplierFaults {
     type Command = SupplierCommand;
     type Event = TripEvent;
 
-    fn event(&self, command: &SupplierCommand) -> Option<TripEvent> {
+    fn event(&self, command: &SupplierCommand, _: &str) -> Option<TripEvent> {
         match command {
             SupplierCommand::Reserve { part, .. } => Some(TripEvent::NotReserved { part: *part }),
             SupplierCommand::Release { .. } => None,

@@ -229,7 +229,7 @@ impl Bench {
         let mut batch = Vec::new();
         for (n, message) in messages.iter().enumerate() {
             let body = message.encode().context("encoding a message")?;
-            batch.push(Delivery { record_id: n.to_string(), body, receive_count: 1 });
+            batch.push(Delivery { record_id: n.to_string(), body, receive_count: 1, reason: None });
         }
         std::mem::take(&mut *self.counter.counts.lock().unwrap_or_else(PoisonError::into_inner));
         let answers = self.run_saga.consume(&batch, None).await;

@@ -24,6 +24,8 @@ pub struct CommandMessage<C> {
     pub message: Message,
     /// The decoded payload.
     pub command: C,
+    /// The reason why the command was dead-lettered or failed last, if its queue reports it.
+    pub reason: Option<String>,
 }
 
 /// Result of a handler.
@@ -306,7 +308,7 @@ impl<H: Handler> IdempotentConsumer<H> {
                 return reporter.faulty(message.as_ref(), received, panicked.to_string());
             }
         };
-        let asked = CommandMessage { message, command };
+        let asked = CommandMessage { message, command, reason: delivery.reason.clone() };
         if late {
             return self.postpone(&asked, delivery, reporter).await;
         }
@@ -674,7 +676,8 @@ mod tests {
         let consumer = guard(ports(sent.clone(), filter), Continuing);
         let body = command(0).encode().unwrap();
         let receive = |record_id: &str, receive_count| {
-            let delivery = Delivery { record_id: record_id.into(), body: body.clone(), receive_count };
+            let delivery =
+                Delivery { record_id: record_id.into(), body: body.clone(), receive_count, reason: None };
             let answers = consumer.consume(&[delivery], None).now_or_never().unwrap();
             assert_eq!(answers, [Disposition::Acknowledge]);
             sent.0.lock().unwrap().len()
@@ -694,8 +697,12 @@ mod tests {
         for (queue, expected) in [(Some(Queue::named("bank")), "bank"), (None, CARDS.name())] {
             let sent = Arc::new(Outbox::default());
             let ports = Ports { queue, ..ports(sent.clone(), None) };
-            let delivery =
-                Delivery { record_id: "1".into(), body: command(0).encode().unwrap(), receive_count: 1 };
+            let delivery = Delivery {
+                record_id: "1".into(),
+                body: command(0).encode().unwrap(),
+                receive_count: 1,
+                reason: None,
+            };
             guard(ports, Continuing).consume(&[delivery], None).now_or_never().unwrap();
             assert_eq!(sent.0.lock().unwrap()[0].queue.name(), expected);
         }
@@ -708,7 +715,8 @@ mod tests {
         let consumer = guard(ports(sent.clone(), filter), Replying);
         let body = command(0).encode().unwrap();
         let receive = |receive_count| {
-            let delivery = Delivery { record_id: "1".into(), body: body.clone(), receive_count };
+            let delivery =
+                Delivery { record_id: "1".into(), body: body.clone(), receive_count, reason: None };
             let passed = Timestamp::UNIX_EPOCH - jiff::SignedDuration::from_secs(1);
             let answers = consumer.consume(&[delivery], Some(passed)).now_or_never().unwrap();
             (answers[0] == Disposition::Acknowledge, sent.0.lock().unwrap().len())
@@ -730,7 +738,7 @@ mod tests {
         {
             let message = Message { reply_to, reply_token: reply_token.clone(), ..command(0) };
             let body = message.encode().unwrap();
-            let delivery = Delivery { record_id: "1".into(), body, receive_count: 1 };
+            let delivery = Delivery { record_id: "1".into(), body, receive_count: 1, reason: None };
             consumer.consume(&[delivery], None).now_or_never().unwrap();
             let reply = Message::decode(&sent.0.lock().unwrap().pop().unwrap().body).unwrap();
             assert_eq!((reply.partition, reply.token), (partition, reply_token));
@@ -762,7 +770,7 @@ mod tests {
         let send = Arc::new(StillHost);
         let consumer = guard(ports(send, None), handler);
         let body = command(after_s).encode().unwrap();
-        let delivery = Delivery { record_id: "1".into(), body, receive_count: 1 };
+        let delivery = Delivery { record_id: "1".into(), body, receive_count: 1, reason: None };
         consumer.consume(&[delivery], None).now_or_never().unwrap().remove(0)
     }
 
@@ -795,7 +803,7 @@ mod tests {
         let consumer = guard(ports(Arc::new(StillHost), None), Hanging);
         let deliveries = [0, 1, 0].map(|after_s| {
             let body = command(after_s).encode().unwrap();
-            Delivery { record_id: after_s.to_string(), body, receive_count: 1 }
+            Delivery { record_id: after_s.to_string(), body, receive_count: 1, reason: None }
         });
         let deadline = Some(Timestamp::from_second(25).unwrap());
         let answers = consumer.consume(&deliveries, deadline).now_or_never().unwrap();
@@ -808,7 +816,7 @@ mod tests {
     fn unsent_reply_is_retried_without_backoff_of_handler() {
         let consumer = guard(ports(Arc::new(ThrottledSender), None), Replying);
         let body = command(0).encode().unwrap();
-        let delivery = Delivery { record_id: "1".into(), body, receive_count: 1 };
+        let delivery = Delivery { record_id: "1".into(), body, receive_count: 1, reason: None };
         let answer = consumer.consume(&[delivery], None).now_or_never().unwrap().remove(0);
         let Disposition::Retry { after, .. } = &answer else { panic!("{answer:?}") };
         assert_eq!(*after, Backoff::FAILURE.first);

@@ -11,6 +11,8 @@ pub struct Delivery {
     pub body: String,
     /// The receive count of the message, including this delivery; at least 1.
     pub receive_count: u32,
+    /// The reason why the message was dead-lettered or failed last, if its queue reports it.
+    pub reason: Option<String>,
 }
 
 /// The consumer's answer to one delivery.

@@ -182,8 +182,6 @@ pub struct ReceivedMessage {
     pub receipt: String,
     /// The delivery.
     pub delivery: Delivery,
-    /// The reason why the message was dead-lettered, if it is known.
-    pub reason: Option<String>,
 }
 
 /// Receives messages, as a function's event source does.

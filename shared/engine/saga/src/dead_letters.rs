@@ -19,8 +19,8 @@ use crate::system::{MissingSetting, System};
 
 /// The index of the report among the replies to a command. A handler's own replies begin at 0.
 const REPORT: usize = 1_000_000;
-/// The reason that is recorded with the failure.
-const REASON: &str = "its handler never succeeded";
+/// The reason if the queue reports none.
+const NO_REASON: &str = "its handler never succeeded";
 /// The reason why the failure needs no retry.
 const REPORTED: &str = "the saga was informed that the command failed";
 
@@ -31,10 +31,11 @@ pub trait ReportDeadLetters: Send + Sync + 'static {
     /// The events of the saga that requests the commands.
     type Event: Payload;
 
-    /// Returns the event for a command that was requested with [`Advance::ask`](crate::Advance::ask). Other commands
-    /// have no reply token, which the event needs. Without an event the saga is not informed, and the failure stays
-    /// open for an operator.
-    fn event(&self, command: &Self::Command) -> Option<Self::Event>;
+    /// Returns the event for a command that was requested with [`Advance::ask`](crate::Advance::ask), and which failed
+    /// for this reason. The reason is general if the queue reports none, such as after crashes of the handler. Commands
+    /// without a reply token have no event, because the event needs it. Without an event the saga is not informed, and
+    /// the failure stays open for an operator.
+    fn event(&self, command: &Self::Command, reason: &str) -> Option<Self::Event>;
 
     /// Returns the queue of the saga that requested the command, if sagas with one form of events share the commands.
     fn queue(&self, _command: &Self::Command) -> Queue {
@@ -79,6 +80,11 @@ impl Engine {
     }
 }
 
+/// Returns the reason why a command was dead-lettered.
+fn reason_of<C>(command: &CommandMessage<C>) -> &str {
+    command.reason.as_deref().unwrap_or(NO_REASON)
+}
+
 struct Reports<R> {
     reports: R,
     failures: Failures,
@@ -103,7 +109,7 @@ impl<R: ReportDeadLetters> Reports<R> {
         let mut report = FailureReport {
             origin: Origin::DeadLetter { queue: self.queue.clone(), source: self.source.clone() },
             body: command.message.encode()?,
-            reason: REASON.to_owned(),
+            reason: reason_of(command).to_owned(),
             mark: String::new(),
             closed: closed.then(|| REPORTED.to_owned()),
         };
@@ -125,7 +131,10 @@ impl<R: ReportDeadLetters> Handler for Reports<R> {
         reporter: &Reporter,
         _: Option<Timestamp>,
     ) -> Result<HandlerResult, HandlerError> {
-        let event = self.reports.event(&command.command).filter(|_| self.is_awaited(&command.message));
+        let event = self
+            .reports
+            .event(&command.command, reason_of(command))
+            .filter(|_| self.is_awaited(&command.message));
         let Some(event) = event else {
             self.record(command, false).await?;
             return Ok(HandlerResult::completed("recorded as a failure"));

@@ -106,7 +106,7 @@ impl<I: StepSaga, A: Activity> ReportDeadLetters for DeadLetters<I, A> {
 
     /// Returns the failure of an attempt. A run cannot continue without the outcome of other commands, so they wait for
     /// an operator.
-    fn event(&self, command: &Command<A>) -> Option<StepEvent<I>> {
+    fn event(&self, command: &Command<A>, reason: &str) -> Option<StepEvent<I>> {
         let Command { verb, order } = command;
         if *verb == Verb::Undo || order.until_outcome {
             return None;
@@ -115,7 +115,7 @@ impl<I: StepSaga, A: Activity> ReportDeadLetters for DeadLetters<I, A> {
             step: order.step.clone(),
             // Without a retry policy, a step has one attempt.
             attempt: order.attempt.unwrap_or(1),
-            reason: "its command was dead-lettered".to_owned(),
+            reason: format!("its command was dead-lettered: {reason}"),
             after_seconds: None,
         })
     }

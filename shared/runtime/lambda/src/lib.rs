@@ -37,6 +37,7 @@ mod trigger;
 
 use std::sync::Arc;
 
+use aws::queues::DEAD_LETTER_REASON;
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use jiff::{SignedDuration, Timestamp};
 use lambda_runtime::{Context, LambdaEvent, service_fn};
@@ -157,11 +158,13 @@ impl Worker<'_> {
 }
 
 fn delivery(message: &SqsMessage) -> Delivery {
+    let reason = message.message_attributes.get(DEAD_LETTER_REASON);
     let count = message.attributes.get("ApproximateReceiveCount").and_then(|count| count.parse().ok());
     Delivery {
         record_id: message.message_id.clone().unwrap_or_default(),
         body: message.body.clone().unwrap_or_default(),
         receive_count: count.unwrap_or(1),
+        reason: reason.and_then(|reason| reason.string_value.clone()),
     }
 }
 
@@ -234,6 +237,12 @@ mod tests {
                     "stringListValues": [],
                     "binaryListValues": [],
                     "dataType": "String"
+                },
+                "dead_letter_reason": {
+                    "stringValue": "no such search",
+                    "stringListValues": [],
+                    "binaryListValues": [],
+                    "dataType": "String"
                 }
             },
             "md5OfBody": "e4e68fb7bd0e697a0ae8f1bb342846b3",
@@ -244,7 +253,7 @@ mod tests {
     ]}"#;
 
     fn delivery(id: &str) -> Delivery {
-        Delivery { record_id: id.into(), body: String::new(), receive_count: 1 }
+        Delivery { record_id: id.into(), body: String::new(), receive_count: 1, reason: None }
     }
 
     fn failed(response: &SqsBatchResponse) -> Vec<&str> {
@@ -252,12 +261,14 @@ mod tests {
     }
 
     #[test]
-    fn record_keeps_its_id_body_and_receive_count() {
+    fn record_keeps_its_fields() {
         let event: SqsEvent = serde_json::from_str(EVENT).unwrap();
         let deliveries: Vec<Delivery> = event.records.iter().map(super::delivery).collect();
         assert_eq!(deliveries[0].record_id, "059f36b4-87a3-44ab-83d2-661975830a7d");
         assert_eq!(deliveries[0].receive_count, 2);
         assert_eq!(deliveries[1].body, "good");
+        let reasons: Vec<_> = deliveries.iter().map(|delivery| delivery.reason.as_deref()).collect();
+        assert_eq!(reasons, [None, Some("no such search")]);
     }
 
     #[test]

@@ -199,8 +199,12 @@ fn take(db: &Connection, request: &Request, message: PendingAck) -> Result<Recei
     .execute(params![message.seq, receive_count, nanos(request.until)])?;
     Ok(ReceivedMessage {
         receipt: format!("{}:{receive_count}", message.seq),
-        delivery: Delivery { record_id: message.seq.to_string(), body: message.body, receive_count },
-        reason: message.reason,
+        delivery: Delivery {
+            record_id: message.seq.to_string(),
+            body: message.body,
+            receive_count,
+            reason: message.reason,
+        },
     })
 }
 

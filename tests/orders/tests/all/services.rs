@@ -177,7 +177,8 @@ async fn newer_message_waits_for_upgrade() -> TestResult {
             let message = Message::new(id, "test", order, engine.host.now(), body(version));
             Message { token: Some(Token::minted_at_entry(order, unique)), ..message }
         };
-        let delivery = Delivery { record_id: "1".into(), body: message(9).encode()?, receive_count: 3 };
+        let delivery =
+            Delivery { record_id: "1".into(), body: message(9).encode()?, receive_count: 3, reason: None };
         let said = saga.consume(&[delivery], None).await;
         let least = Backoff::UPGRADE.at_least(3);
         assert!(matches!(&said[..], [Disposition::Retry { after, .. }] if *after >= least), "{said:?}");

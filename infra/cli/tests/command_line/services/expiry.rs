@@ -82,6 +82,7 @@ impl FinishedImport {
             record_id: message.id.to_string(),
             body: message.body.clone(),
             receive_count: 2,
+            reason: None,
         };
         let batch: Vec<Delivery> = self.messages.iter().map(again).collect();
         let build = run_saga::FUNCTION.build.expect("it is behind a queue");

@@ -199,7 +199,7 @@ async fn event(
 ) -> Result<Json<Value>, ErrorResponse> {
     let body = encode(&server, &key, event)
         .map_err(|error| (StatusCode::INTERNAL_SERVER_ERROR, chain(error.as_ref())))?;
-    let delivery = Delivery { record_id: "1".to_owned(), body, receive_count: 1 };
+    let delivery = Delivery { record_id: "1".to_owned(), body, receive_count: 1, reason: None };
     match server.run.consume(&[delivery], None).await.pop() {
         Some(Disposition::Acknowledge) => Ok(Json(json!({}))),
         Some(Disposition::Retry { reason, .. }) => Err((StatusCode::SERVICE_UNAVAILABLE, reason)),

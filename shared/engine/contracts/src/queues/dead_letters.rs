@@ -13,7 +13,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     message_is_dead_lettered_after_receive_limit(ports).await
 }
 
-/// The message leaves its queue immediately.
+/// The message leaves its queue immediately, and the reason is delivered with it.
 pub async fn rejected_message_is_dead_lettered_unchanged(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let sent = ports.sent().await?;
@@ -22,6 +22,7 @@ pub async fn rejected_message_is_dead_lettered_unchanged(ports: &Ports<'_>) -> C
     ports.answer(&ports.queue, &received.receipt, rejected).await?;
     let dead = ports.one(&ports.dead_letters()?, LONG).await?;
     assert_eq!(dead.delivery.body, sent.body);
+    assert_eq!(dead.delivery.reason.as_deref(), Some("wrong in itself"));
     ports.host.sleep(VISIBILITY).await;
     assert!(ports.is_empty(&ports.queue).await?);
     ports.answer(&ports.dead_letters()?, &dead.receipt, Disposition::Acknowledge).await?;

@@ -439,7 +439,7 @@ fn dead_letter(received: &ReceivedMessage, dead: &Queue, source: &Queue) -> Fail
     FailureReport {
         origin: Origin::DeadLetter { queue: dead.clone(), source: source.clone() },
         body: received.delivery.body.clone(),
-        reason: received.reason.clone().unwrap_or_else(|| NO_REASON.to_owned()),
+        reason: received.delivery.reason.clone().unwrap_or_else(|| NO_REASON.to_owned()),
         mark: received.delivery.record_id.clone(),
         closed: None,
     }

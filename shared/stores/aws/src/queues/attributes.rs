@@ -9,7 +9,7 @@ use serde::Deserialize;
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>).
 pub(crate) const MAX_BYTES: usize = 1024 * 1024;
 /// The reason why a message is in a dead-letter queue.
-pub(crate) const REASON: &str = "dead_letter_reason";
+pub const DEAD_LETTER_REASON: &str = "dead_letter_reason";
 /// The maximum length of a reason, which suffices for an operator. Longer reasons are truncated.
 const MAX_REASON_CHARS: usize = 1_000;
 
@@ -36,7 +36,7 @@ impl Attributes {
 
     /// Returns these attributes with the reason why the message is dead-lettered.
     pub(crate) fn with_reason(mut self, reason: &str, body: &str) -> Self {
-        self.0.extend(sendable(reason).map(|reason| (REASON, reason)));
+        self.0.extend(sendable(reason).map(|reason| (DEAD_LETTER_REASON, reason)));
         self.fitting(body)
     }
 
@@ -98,7 +98,7 @@ mod tests {
         let reason = format!("\u{0}bad\u{1} {}", "x".repeat(2_000));
         let attributes = Attributes::of("junk").with_reason(&reason, "junk");
         let [(name, value)] = pairs(&attributes)[..] else { panic!("{attributes:?}") };
-        assert!(name == REASON && value.starts_with("bad x") && value.len() == 1_000);
+        assert!(name == DEAD_LETTER_REASON && value.starts_with("bad x") && value.len() == 1_000);
         assert_eq!(Attributes::of("junk").with_reason("", "junk"), Attributes::default());
     }
 

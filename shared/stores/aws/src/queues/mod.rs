@@ -29,6 +29,7 @@ use aws_types::SdkConfig;
 use jiff::{SignedDuration, Timestamp};
 use messages::{Host, Queue, QueueSpec, StoreError};
 
+pub use attributes::DEAD_LETTER_REASON;
 pub use receipt::{MalformedReceipt, Receipt};
 pub use send::{DelayTooLong, EntryFailure, MAX_DELAY};
 pub use urls::Queues;

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use messages::queue::MAX_BATCH;
 use messages::{Delivery, Disposition, Queue, QueueSpec, ReceiveMessages, ReceivedMessage, StoreError};
 
-use crate::queues::attributes::{Attributes, REASON};
+use crate::queues::attributes::{Attributes, DEAD_LETTER_REASON};
 use crate::queues::receipt::Receipt;
 use crate::queues::send::whole_seconds;
 use crate::queues::{Sqs, later};
@@ -53,7 +53,7 @@ impl ReceiveMessages for Sqs {
             .visibility_timeout(whole_seconds(visibility))
             .wait_time_seconds(whole_seconds(self.wait.min(MAX_WAIT)))
             .message_system_attribute_names(MessageSystemAttributeName::ApproximateReceiveCount)
-            .message_attribute_names(REASON)
+            .message_attribute_names(DEAD_LETTER_REASON)
             .send()
             .await
             .map_err(|error| failed(&*doing, &self.resource(queue), &error))?;
@@ -194,14 +194,14 @@ fn received(
         body: has_dead_letter_queue.then(|| body.clone()),
     };
     let attributes = message.message_attributes.unwrap_or_default();
-    let reason = attributes.get(REASON).and_then(|reason| reason.string_value.clone());
+    let reason = attributes.get(DEAD_LETTER_REASON).and_then(|reason| reason.string_value.clone());
     Ok(ReceivedMessage {
         receipt: receipt.text()?,
         delivery: Delivery {
             record_id: message.message_id.unwrap_or_default(),
             body,
             receive_count: count.unwrap_or(1),
+            reason,
         },
-        reason,
     })
 }

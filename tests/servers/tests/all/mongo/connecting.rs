@@ -133,7 +133,7 @@ async fn function_recovers_after_start_without_database() -> TestResult {
     let body = SearchEvent::SearchUploadStarted(started).body()?;
     let id = MessageId::from_uuid(Uuid::now_v7());
     let body = Message::new(id, "test", search, Timestamp::now(), body).encode()?;
-    let delivery = Delivery { record_id: "1".to_owned(), body, receive_count: 1 };
+    let delivery = Delivery { record_id: "1".to_owned(), body, receive_count: 1, reason: None };
     for _ in 0..2 {
         let said = consumer.consume(std::slice::from_ref(&delivery), None).await;
         assert!(matches!(said[..], [Disposition::Retry { .. }]), "{said:?}");

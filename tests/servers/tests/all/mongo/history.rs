@@ -19,7 +19,7 @@ use super::{Scratch, TestResult};
 async fn batch(scratch: &Scratch, observer: Arc<dyn DecisionSink>) -> Vec<String> {
     let deliveries = (0..10).map(|_| {
         let message = saved(sample::partition(&SystemHost), FileId::from_uuid(SystemHost.fresh_id()));
-        Delivery { record_id: "1".into(), body: message.encode().unwrap(), receive_count: 1 }
+        Delivery { record_id: "1".into(), body: message.encode().unwrap(), receive_count: 1, reason: None }
     });
     let deliveries: Vec<Delivery> = deliveries.collect();
     let function = consumer(&scratch.mongo, Arc::clone(&observer));

@@ -111,7 +111,7 @@ impl Replica {
 
     async fn handle(&self, message: &Message) -> Vec<Disposition> {
         let body = message.encode().unwrap();
-        let delivery = Delivery { record_id: "1".into(), body, receive_count: 1 };
+        let delivery = Delivery { record_id: "1".into(), body, receive_count: 1, reason: None };
         self.function.consume(&[delivery], None).await
     }
 }

@@ -92,8 +92,8 @@ impl World {
             self.queues.put(queue, copy.clone(), again_at);
         }
         let body = self.delivered(&copy.body, copy.is_later);
-        let delivery = Delivery { record_id: seq.to_string(), body, receive_count };
-        Some(ReceivedMessage { receipt: format!("{seq}:{receive_count}"), delivery, reason: None })
+        let delivery = Delivery { record_id: seq.to_string(), body, receive_count, reason: None };
+        Some(ReceivedMessage { receipt: format!("{seq}:{receive_count}"), delivery })
     }
 
     /// Returns `true` if the next receipt of a copy is the last one at which the engine postpones it, and the saga still
