@@ -204,6 +204,10 @@ impl<W: Workload> Rules for TypedApplication<W> {
         first::<W>(state).is_none_or(|state| self.workload.succeeded(state))
     }
 
+    fn may_stay_open(&self, state: &State) -> bool {
+        first::<W>(state).is_some_and(|state| self.workload.may_stay_open(state))
+    }
+
     fn may_wait(&self, state: &State) -> bool {
         self.sagas.iter().any(|saga| saga.0.may_wait(state))
     }

@@ -131,6 +131,12 @@ pub trait Workload: Clone + Send + Sync + 'static {
         true
     }
 
+    /// Returns `true` if an instance of [`Workload::saga`] may stay in this state when no message is left. All other
+    /// instances must have ended by then. A recurring timer always leaves a message, so its instance must end.
+    fn may_stay_open(&self, _state: &<Self::Saga as Saga>::State) -> bool {
+        false
+    }
+
     /// Returns `true` if an instance of [`Workload::saga`] may wait in this state without a running timer.
     fn may_wait(&self, _state: &<Self::Saga as Saga>::State) -> bool {
         false

@@ -90,6 +90,7 @@ pub(crate) trait Rules: Send + Sync {
     fn saga_queues(&self) -> Vec<Queue>;
     fn read(&self, queue: &Queue, content: &Content) -> Result<State, String>;
     fn succeeded(&self, state: &State) -> bool;
+    fn may_stay_open(&self, state: &State) -> bool;
     fn may_wait(&self, state: &State) -> bool;
     fn refuses(&self, world: &World, message: &Message) -> bool;
     fn postpones(&self, queue: &Queue, state: Option<&State>, message: &Message, now: Timestamp) -> bool;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use messages::{DecisionRecord, Message, MessageId, Outgoing, PartitionKey, Verdict};
 use outbox::session::{CONTROL, SettleSession};
-use outbox::{Entry, Key, Owner, SessionRecord, View};
+use outbox::{Entry, Key, Kind, Owner, SessionRecord, View};
 use saga::control::OPERATOR;
 
 use super::{Checks, Effect, EffectKind, SentMessage};
@@ -169,6 +169,12 @@ impl World {
             };
             if message.source == OPERATOR {
                 self.check_operator_event(session.id);
+            }
+            let own = self.checks.sessions.get(&session.id);
+            let is_event =
+                matches!(&entry.kind, Kind::Message(queue) if application.saga_queues().contains(queue));
+            if is_event && own == Some(&message.partition) {
+                self.checks.beginning.insert(session.id);
             }
             let (partition, kind) = (message.partition, EffectKind::Message(Box::new(message)));
             self.checks.add_effect(partition, entry, kind);

@@ -66,7 +66,8 @@ impl World {
     fn partition_at_rest(&self, partition: PartitionKey) -> CheckResult {
         let Some(stored) = self.documents.get(&partition) else { return Ok(()) };
         let document = &stored.document;
-        if document.content.ended_at.is_none() {
+        let has_ended = document.content.ended_at.is_some();
+        if !has_ended && !self.application.may_stay_open(&stored.state) {
             return broken(Invariant::Quiescence, format!("partition {partition} never ends"));
         }
         if !self.is_done_with(&document.outbox) {
@@ -76,7 +77,7 @@ impl World {
         }
         self.view_at_rest(partition)?;
         // A restored ledger may contain tokens that were used.
-        if self.restored().is_some() { Ok(()) } else { self.tokens_at_rest(partition) }
+        if !has_ended || self.restored().is_some() { Ok(()) } else { self.tokens_at_rest(partition) }
     }
 
     /// Readers see the last view of the saga.
@@ -130,7 +131,8 @@ impl World {
                 return broken(Invariant::Quiescence, format!("session {id} keeps its messages"));
             }
             debug_assert!(stored.found != SessionStatus::Nothing);
-            if stored.found == SessionStatus::Committed && !self.documents.contains_key(partition) {
+            let begins = self.checks.beginning.contains(id) && stored.found == SessionStatus::Committed;
+            if begins && !self.documents.contains_key(partition) {
                 let detail = format!("session {id} was committed, and partition {partition} never began");
                 return broken(Invariant::Quiescence, detail);
             }

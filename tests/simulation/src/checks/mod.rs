@@ -64,6 +64,8 @@ pub(crate) struct Checks {
     minted: BTreeMap<PartitionKey, usize>,
     /// Sessions whose control message was sent.
     pub(crate) sessions: BTreeMap<SessionId, PartitionKey>,
+    /// Committed sessions with an event for their own partition.
+    beginning: BTreeSet<SessionId>,
     /// Partitions with a view that a session without messages created.
     shown_by_data: BTreeSet<PartitionKey>,
     /// The partitions that a worker abandoned in its current batch.
