@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use onceward::SystemHost;
-use onceward::local::{FaultInjection, Runner};
+use onceward::local::{FaultInjection, Runner, stop};
 use {{crate_name}}::http::{Api, router};
 use {{crate_name}}::service::Echo;
 use {{crate_name}}::{Ports, SYSTEM};
@@ -17,7 +17,11 @@ async fn main() -> anyhow::Result<()> {
     let api = Api::new(runner.request_ports().as_ref())?;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
     let serve = async {
-        let stop = async { tokio::signal::ctrl_c().await.unwrap_or_default() };
+        let stop = async {
+            stop::asked_to_stop().await;
+            // A handler that hangs does not keep the process; its command is delivered again at the next start.
+            stop::stop_in_time();
+        };
         axum::serve(listener, router(api)).with_graceful_shutdown(stop).await
     };
     Ok(runner.run_until(serve).await??)
