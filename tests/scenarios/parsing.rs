@@ -442,7 +442,7 @@ async fn file_crashing_parser_five_times_is_refused() {
     assert_eq!(reason, "reading it made the parser crash 5 times");
 }
 
-/// Eight crashes of workers are no fault of the file if it was read further in between.
+/// Eight crashes of workers do not refuse a file that was read further in between.
 #[tokio::test]
 async fn file_progressing_between_crashes_is_read() {
     let world = World::new();

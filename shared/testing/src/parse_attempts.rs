@@ -43,7 +43,7 @@ pub async fn attempts_are_counted_until_one_ends(ports: &Ports<'_>) -> CheckResu
     Ok(())
 }
 
-/// Saving the same checkpoint again is no progress, and an ended attempt does not count again.
+/// Only another checkpoint counts as progress, and an ended attempt does not count again.
 pub async fn progress_leaves_one_attempt_counted(ports: &Ports<'_>) -> CheckResult {
     let (search_id, file_id) = (sample::partition(ports.host), search::file(ports.host));
     let held = FileFence { search_id, file_id, fence: 0 };

@@ -131,7 +131,8 @@ impl<P> System<P> {
             }
             return;
         };
-        for function in with_outbox {
+        // A function that drains dead-letter queues sends their messages itself.
+        for function in with_outbox.into_iter().filter(|function| function.drains.is_empty()) {
             let sends =
                 function.sends.iter().filter(|queue| **queue != CONTROL && !control.sends.contains(queue));
             faults.extend(sends.map(|queue| {
