@@ -3,7 +3,7 @@
 use crate::{
     Format,
     read::{after_bare_number, is_ovid_name},
-    split::{engineering_village, lines, nbib, numbered, refer, ris},
+    split::{engineering_village, lines, nbib, numbered, record_number, refer, ris},
 };
 
 /// The maximum number of lines that are inspected.
@@ -43,7 +43,7 @@ pub(super) fn detect_numbered(start: &str) -> Option<Format> {
         return Some(Format::Cochrane);
     }
     let has_id = || memchr::memmem::find(start.as_bytes(), numbered::PROQUEST_ID).is_some();
-    let is_proquest = next(numbered::is_proquest).is_some() || (numbered::is_rule(first) && has_id());
+    let is_proquest = next(record_number::is_proquest).is_some() || (numbered::is_rule(first) && has_id());
     is_proquest.then_some(Format::ProQuest)
 }
 
@@ -75,8 +75,10 @@ fn is_unmarked_ovid(head: &[&str]) -> bool {
 /// Returns `true` if a record of Engineering Village begins in one of the first lines.
 fn is_engineering_village(start: &str, head: &[&str]) -> bool {
     let first = head.iter().find(|line| engineering_village::is_first_line(line.as_bytes()));
-    let Some((_, after)) = first.and_then(|first| start.split_once(*first)) else { return false };
-    engineering_village::begins(first.map_or(b"".as_slice(), |first| first.as_bytes()), after)
+    first.is_some_and(|first| {
+        let after = start.split_once(*first).map_or("", |(_, after)| after);
+        engineering_village::begins(first.as_bytes(), after.as_bytes())
+    })
 }
 
 /// Returns `true` for PubMed's text below other lines, such as the title of a report.

@@ -3,7 +3,8 @@
 //! Behind a blank line, other fields with a title are also a record, because the first line of a record may be missing.
 
 use super::{
-    lines::{self, MARK_LENGTH, unmarked},
+    lines::{MARK_LENGTH, not_blank, unmarked},
+    record_number::after_number,
     tagged::{LineRole, TaggedSplitter},
 };
 
@@ -12,17 +13,13 @@ const TITLE: &[u8] = b"Title:";
 const ACCESSION: &[u8] = b"Accession number:";
 /// The number of bytes that determine whether a line begins a record.
 const PREFIX: usize = MARK_LENGTH + 24;
-/// The maximum number of digits in a record's number.
-const MAX_DIGITS: usize = 9;
 /// The number of lines after the first one within which the names of fields follow.
 const MAX_LINES: usize = 12;
 
 /// Returns `true` for `<RECORD 12>`, the beginning of a record.
 pub(crate) fn is_first_line(line: &[u8]) -> bool {
     let line = unmarked(&line[..line.len().min(PREFIX)]);
-    let Some(rest) = line.strip_prefix(FIRST) else { return false };
-    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    (1..=MAX_DIGITS).contains(&digits) && rest[digits..].trim_ascii() == b">"
+    line.strip_prefix(FIRST).and_then(after_number).is_some_and(|rest| rest.trim_ascii() == b">")
 }
 
 /// Returns `true` for the first line of a record that was cut off: `<RECO`.
@@ -33,12 +30,8 @@ pub(crate) fn is_cut_off(line: &str) -> bool {
 
 /// Returns `true` for a line that begins a record, if a title with its name follows in `after`. Exports of citations have
 /// no names.
-pub(crate) fn begins(line: &[u8], after: &str) -> bool {
-    is_first_line(line)
-        && lines::all(after)
-            .filter(|line| !line.trim().is_empty())
-            .take(MAX_LINES)
-            .any(|line| line.as_bytes().starts_with(TITLE))
+pub(crate) fn begins(line: &[u8], after: &[u8]) -> bool {
+    is_first_line(line) && not_blank(after).take(MAX_LINES).any(|line| line.starts_with(TITLE))
 }
 
 fn kind(line: &[u8]) -> LineRole {
@@ -69,7 +62,7 @@ mod tests {
         assert_eq!(cut(&mut splitter(1000), text).len(), 2);
         assert!(!is_first_line(b"<RECORD one>") && !is_first_line(b"<RECORD 1>a"));
         assert!(
-            begins(b"<RECORD 1>", "\nAccession number:1\n\nTitle:a") && !begins(b"<RECORD 1>", "\nA title")
+            begins(b"<RECORD 1>", b"\nAccession number:1\n\nTitle:a") && !begins(b"<RECORD 1>", b"\nA title")
         );
     }
 }

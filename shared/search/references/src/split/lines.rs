@@ -88,6 +88,11 @@ pub(crate) fn all(text: &str) -> impl Iterator<Item = &str> {
     spans_of(text).map(|line| &text[line])
 }
 
+/// The lines of bytes that are not blank.
+pub(crate) fn not_blank(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.split(|byte| matches!(byte, b'\n' | b'\r')).filter(|line| !line.trim_ascii().is_empty())
+}
+
 /// The ranges of the nonblank lines of a complete text, without line breaks.
 pub(crate) fn spans(text: &str) -> impl Iterator<Item = Range<usize>> {
     spans_of(text).filter(|line| !line.is_empty())

@@ -3,10 +3,9 @@
 //! In exports of Ovid and Cochrane, fields with a title behind a blank line are also a record. The numbers of Ovid's
 //! records may lack their angle brackets.
 
-pub(crate) use super::record_number::is_proquest;
 use super::{
-    lines::MARK_LENGTH,
-    record_number::{PREFIX, after_number, front},
+    lines::{MARK_LENGTH, not_blank},
+    record_number::{PREFIX, after_number, front, is_proquest},
     tagged::{LineRole, LineRules, OpenRecord, TaggedSplitter},
 };
 use crate::read::{after_bare_number, is_ovid_name};
@@ -33,8 +32,7 @@ pub(crate) fn is_ovid(line: &[u8]) -> bool {
 /// follow in `after`.
 pub(crate) fn begins_bare_ovid(line: &[u8], after: &[u8]) -> bool {
     let Some(name) = after_bare_number(line) else { return false };
-    let mut lines =
-        after.split(|byte| matches!(byte, b'\n' | b'\r')).filter(|line| !line.trim_ascii().is_empty());
+    let mut lines = not_blank(after);
     let has_name = !name.is_empty() || lines.next().is_some_and(|line| is_ovid_name(line.trim_ascii_end()));
     has_name && lines.next().is_some_and(is_indented)
 }

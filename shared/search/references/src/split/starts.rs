@@ -10,7 +10,7 @@ use memchr::memmem;
 use super::{
     PartKind, cnki, endnote_text, engineering_village, entries, eu_ctr,
     lines::{MARK_LENGTH, unmarked},
-    nbib, noteexpress, numbered, refer, refworks, ris, wos,
+    nbib, noteexpress, numbered, record_number, refer, refworks, ris, wos,
 };
 use crate::{
     Delimiter, Format, detect,
@@ -138,8 +138,7 @@ fn at_start(line: &[u8], after: &[u8]) -> Option<PartKind> {
         _ if cnki::is_type_line(line) || cnki::is_bare_number(line) => Some(Format::CnkiText),
         b'<' if numbered::is_ovid(line) => Some(nbib::ovid_format(next_line(after).unwrap_or_default())),
         b'<' if engineering_village::is_first_line(line) => {
-            engineering_village::begins(line, &String::from_utf8_lossy(after))
-                .then_some(Format::EngineeringVillage)
+            engineering_village::begins(line, after).then_some(Format::EngineeringVillage)
         }
         b'<' => return markup(line, after),
         b'[' | b'{' => is_json(line, after).then_some(Format::Json),
@@ -220,7 +219,7 @@ fn tagged(line: &[u8], after: &[u8]) -> Option<Format> {
         Some(Format::RefWorks)
     } else if numbered::is_cochrane(line) {
         Some(if is_cochrane(after) { Format::Cochrane } else { Format::Ris })
-    } else if numbered::is_proquest(line) {
+    } else if record_number::is_proquest(line) {
         Some(Format::ProQuest)
     } else if numbered::is_pubmed_text(line, after) {
         Some(Format::PubMedText)
@@ -703,7 +702,7 @@ const OTHER_LINES: &[Beginning] = &[
     (b"{Reference Type}: ", Format::NoteExpress, noteexpress::is_type_line),
     (b"RT ", Format::RefWorks, refworks::is_type_line),
     (b"Record #1 of ", Format::Cochrane, numbered::is_cochrane),
-    (b"Document 1 of ", Format::ProQuest, numbered::is_proquest),
+    (b"Document 1 of ", Format::ProQuest, record_number::is_proquest),
     (b"<RECORD 1>", Format::EngineeringVillage, engineering_village::is_first_line),
     (b"<1>", Format::Ovid, numbered::is_ovid),
     (b"<1. >", Format::Ovid, numbered::is_ovid),
