@@ -301,8 +301,19 @@ where
     /// # Errors
     /// Returns an error if no database is configured or a store is unavailable. The next sweep performs the rest.
     pub async fn sweep(&self) -> Result<(), AccessError> {
-        self.ports.as_ref().dispatch_outbox(SWEEPER)?.sweep(None).await?;
+        self.sweeper(self.ports.as_ref())?.sweep(None).await?;
         Ok(())
+    }
+
+    /// Returns the sweeper of the outboxes, which sends to the queues that the function behind the control queue
+    /// declares. Without such a function, other programs perform the sweeps in production.
+    fn sweeper(&self, engine: &Engine) -> Result<DispatchOutbox, MissingSetting> {
+        match self.system.behind(&CONTROL) {
+            Some(function) => {
+                engine.clone().declared_by(function, self.system.queues).dispatch_outbox(SWEEPER)
+            }
+            None => engine.dispatch_outbox(SWEEPER),
+        }
     }
 
     fn with_copies(&self, mut ports: P) -> P {
@@ -327,14 +338,9 @@ where
     ) -> Result<Workers, MissingSetting> {
         let ports = self.with_copies(self.with_crashes(crashes));
         let engine = ports.as_ref();
-        // Without a function behind the control queue, other programs perform the sweeps in production.
-        let sweeper = match self.system.behind(&CONTROL) {
-            Some(function) => engine.clone().declared_by(function, self.system.queues),
-            None => engine.clone(),
-        };
         let pump = Arc::new(Pump {
             consumers: self.consumers(&ports)?,
-            sweeper: sweeper.dispatch_outbox(SWEEPER)?,
+            sweeper: self.sweeper(engine)?,
             sweeps: engine.sweeps()?,
             failures: engine.failures(GATHERER, self.system)?,
             source: Arc::clone(&engine.receive),
