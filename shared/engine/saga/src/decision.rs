@@ -196,10 +196,10 @@ impl<S> Advance<S> {
 
     /// Writes a record of the application, which belongs to this instance. No session and no other instance may write it:
     /// a write whose revision the record has already reached is dropped, and each instance counts its own revisions. The
-    /// simulator reports such a record. Sessions read it with [`outbox::Session::read`], and are refused if it changes before they commit. The record is
-    /// written after the change of the state, like a message. Readers may therefore see the previous content for a
-    /// moment, but never an earlier one again. The record stays when the instance ends, unless a transition
-    /// [removes](Advance::remove) it.
+    /// simulator reports such a record. Sessions read it with [`outbox::Session::read`], and are refused if it changes
+    /// before they commit. The record is written after the change of the state, like a message. Readers may therefore see
+    /// the previous content for a moment, but never an earlier one again. The record stays when the instance ends, unless
+    /// a transition [removes](Advance::remove) it.
     #[must_use]
     pub fn write(mut self, key: Key, content: &impl Serialize) -> Self {
         self.effects.push(match serde_json::to_value(content) {
