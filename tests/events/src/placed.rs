@@ -11,7 +11,7 @@ use imports::{
 use jiff::SignedDuration;
 use messages::{AttemptId, Message};
 use percent_encoding::percent_decode_str;
-use saga::{Content, ExpectedMessage, ExpectedToken, Persist, Saga};
+use saga::{Content, ExpectedMessage, ExpectedToken, Persist, Saga, next_version};
 use serde_json::Value;
 
 /// The content of every uploaded file.
@@ -161,7 +161,8 @@ where
             terminated: None,
         };
         let (partition, add, cancel) = (message.partition, Vec::new(), Vec::new());
-        let write = Persist { partition, loaded, content, add, cancel }.close()?;
+        let version = next_version(loaded, now);
+        let write = Persist { partition, loaded, version, content, add, cancel }.close()?;
         stores.write_documents.persist(&[write], now).await?;
         Ok(())
     }

@@ -634,7 +634,7 @@ fn written<T: Clone>(persist: &Persist<T>, mut outbox: Vec<Entry>) -> Document<T
     outbox.extend(persist.add.iter().filter(|entry| entry.is_message()).cloned());
     Document {
         partition: persist.partition,
-        version: persist.loaded.unwrap_or(0) + 1,
+        version: persist.version,
         content: persist.content.clone(),
         outbox,
     }

@@ -117,6 +117,7 @@ impl Counter {
             let write = Persist {
                 partition: search,
                 loaded: Some(document.version),
+                version: document.version + 1,
                 content: document.content,
                 add: Vec::new(),
                 cancel: Vec::new(),

@@ -170,9 +170,10 @@ pub fn with_state(host: &dyn Host, state: Value) -> Content {
     }
 }
 
-/// Returns a write based on version `loaded`.
+/// Returns a write based on version `loaded`; the first one stores version 1.
 pub fn persist(partition: PartitionKey, loaded: Option<u64>, content: Content) -> Persist {
-    Persist { partition, loaded, content, add: Vec::new(), cancel: Vec::new() }
+    let version = loaded.unwrap_or(0).saturating_add(1);
+    Persist { partition, loaded, version, content, add: Vec::new(), cancel: Vec::new() }
 }
 
 /// Returns a view in a list that many views share.

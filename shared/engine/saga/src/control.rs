@@ -17,7 +17,7 @@ use messages::{AttemptId, DecisionRecord, Message, MessageId, PartitionKey, Stor
 use outbox::{Entry, Kind, View};
 use uuid::Uuid;
 
-use crate::document::{Content, Document, Persist, PersistOutcome};
+use crate::document::{Content, Document, Persist, PersistOutcome, next_version};
 use crate::engine::Engine;
 use crate::failures::AuditEntry;
 use crate::intervention::Intervention;
@@ -103,6 +103,7 @@ fn write(control: Control, document: &Document, attempt: OperatorAttempt<'_>) ->
     let OperatorAttempt { id, fence, intervention, written } = attempt;
     let content = Content { attempt: id, fence, keeps_claim: false, ..document.content.clone() };
     let (partition, loaded) = (document.partition, Some(document.version));
+    let version = next_version(loaded, intervention.at);
     let (mut add, mut cancel) = (Vec::new(), Vec::new());
     let content = match control {
         Control::Pause => Content { paused: Some(intervention.clone()), ..content },
@@ -112,7 +113,7 @@ fn write(control: Control, document: &Document, attempt: OperatorAttempt<'_>) ->
             if let Some(view) = last_shown(document, written) {
                 let earlier = document.outbox.iter().filter(|entry| entry.kind == Kind::View);
                 cancel.extend(earlier.map(|entry| entry.id));
-                let view = View { ended: true, ..view }.at_revision(document.version + 1);
+                let view = View { ended: true, ..view }.at_revision(version);
                 let entry = MessageId::from_uuid(Uuid::new_v5(&id.as_uuid(), b"terminated"));
                 add.push(Entry::view(entry, view, intervention.at));
             }
@@ -126,7 +127,7 @@ fn write(control: Control, document: &Document, attempt: OperatorAttempt<'_>) ->
             }
         }
     };
-    Persist { partition, loaded, content, add, cancel }
+    Persist { partition, loaded, version, content, add, cancel }
 }
 
 fn is_timer(entry: &Entry) -> bool {
@@ -288,7 +289,8 @@ mod tests {
 
     fn unparsed(document: &Document<toy::State>) -> Document {
         let Document { partition, version, content, outbox } = document.clone();
-        let write = Persist { partition, loaded: None, content, add: Vec::new(), cancel: Vec::new() };
+        let (add, cancel) = (Vec::new(), Vec::new());
+        let write = Persist { partition, loaded: None, version, content, add, cancel };
         Document { partition, version, content: write.close().unwrap().content, outbox }
     }
 
@@ -300,7 +302,7 @@ mod tests {
         let mut outbox = document.outbox.clone();
         outbox.retain(|entry| !persist.cancel.contains(&entry.id));
         outbox.extend(persist.add.clone());
-        let (content, version) = (persist.content.clone(), document.version + 1);
+        let (content, version) = (persist.content.clone(), persist.version);
         (persist, Document { partition: document.partition, version, content, outbox })
     }
 

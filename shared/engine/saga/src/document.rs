@@ -154,14 +154,30 @@ pub(crate) fn waits_until<'a>(
 pub struct Persist<S = Json> {
     /// The partition.
     pub partition: PartitionKey,
-    /// The version that was loaded; `None` for the first write. The write increments it; the first version is 1.
+    /// The version that was loaded; `None` for the first write.
     pub loaded: Option<u64>,
+    /// The version that is stored; see [`next_version`].
+    pub version: u64,
     /// The new content.
     pub content: Content<S>,
     /// Entries to add to the outbox.
     pub add: Vec<Entry>,
     /// Entries to remove from the outbox without performing them.
     pub cancel: Vec<MessageId>,
+}
+
+/// Returns the version of a document after a write: the next one, or the milliseconds since 1970 for the first write.
+///
+/// An instance can begin again after its document has expired. Its views and records are stored with versions, and a write
+/// of an earlier version is dropped. The versions of the second life exceed those of the first, because an instance is
+/// written less than once per millisecond on average, and its document is kept for days after its end. Clocks may
+/// therefore differ by days.
+#[must_use]
+pub fn next_version(loaded: Option<u64>, now: Timestamp) -> u64 {
+    match loaded {
+        Some(version) => version.saturating_add(1),
+        None => u64::try_from(now.as_millisecond()).unwrap_or(0).max(1),
+    }
 }
 
 /// The outcome of a [`Persist`].
@@ -260,7 +276,7 @@ impl<S: Serialize + DeserializeOwned> Persist<S> {
     /// is infinite or not a number, and stores `null` instead. Returns an error, too, if some store could not hold the
     /// state.
     pub fn close(self) -> Result<Persist, serde_json::Error> {
-        let Self { partition, loaded, content, add, cancel } = self;
+        let Self { partition, loaded, version, content, add, cancel } = self;
         let state = Json::of(&content.state)?;
         state.read::<S>()?;
         if may_be_unsupported(state.text())
@@ -268,19 +284,19 @@ impl<S: Serialize + DeserializeOwned> Persist<S> {
         {
             return Err(serde_json::Error::custom(why));
         }
-        Ok(Persist { partition, loaded, content: content.with_state(state), add, cancel })
+        Ok(Persist { partition, loaded, version, content: content.with_state(state), add, cancel })
     }
 }
 
-/// Returns `false` for JSON that every store can hold, as far as its text shows: it has no zero character, and no number
-/// of more than 18 digits.
+/// Returns `false` for JSON that every store can hold, as far as its text shows: it has few levels, no zero character, and
+/// no number of more than 18 digits.
 fn may_be_unsupported(text: &str) -> bool {
-    let mut digits = 0;
-    let has_long_number = text.bytes().any(|byte| {
+    let (mut digits, mut levels, mut is_string, mut is_escaped) = (0, 0_usize, false, false);
+    let is_suspect = text.bytes().any(|byte| {
         digits = if byte.is_ascii_digit() { digits + 1 } else { 0 };
         digits > 18
     });
-    has_long_number || text.contains(r"\u0000")
+    is_suspect || text.contains(r"\u0000")
 }
 
 /// The result of loading one partition.
@@ -355,5 +371,16 @@ mod tests {
             "{}",
             error.chain()
         );
+    }
+
+    #[test]
+    fn second_life_continues_after_the_first() {
+        let began = Timestamp::from_second(1_700_000_000).unwrap();
+        let first = next_version(None, began);
+        let last = (0..1_000).fold(first, |version, _| next_version(Some(version), began));
+        assert_eq!(last - first, 1_000);
+        let again = next_version(None, began + jiff::SignedDuration::from_secs(2));
+        assert!(again > last && i64::try_from(again).is_ok());
+        assert_eq!(next_version(None, Timestamp::MIN), 1, "versions are positive");
     }
 }

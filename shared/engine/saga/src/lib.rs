@@ -136,7 +136,7 @@ pub use decision::{Advance, Decision, Effect};
 pub use declared::WrongTable;
 pub use document::{
     Content, Document, ExpectedMessage, ExpectedToken, LoadResult, Persist, PersistOutcome, ProcessedMessage,
-    ReadDocuments, WriteDocuments,
+    ReadDocuments, WriteDocuments, next_version,
 };
 pub use engine::{Engine, EntryPoint, OpenSession};
 pub use failures::{Failures, KeepFailures};

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use messages::{AttemptId, Host, Message, PartitionKey, StoreError, Token};
 use outbox::{Entry, InspectOutbox, Owner, Settlement};
 
-use crate::document::{Content, Document, ExpectedMessage, Persist, PersistOutcome};
+use crate::document::{Content, Document, ExpectedMessage, Persist, PersistOutcome, next_version};
 use crate::ports::{Outboxes, Partitions, Stores};
 use crate::system::MissingSetting;
 
@@ -300,8 +300,10 @@ impl Operator {
         }
         let content = Content { expected, attempt, fence, keeps_claim: false, ..document.content.clone() };
         let (partition, loaded) = (document.partition, Some(document.version));
-        let write = Persist { partition, loaded, content, add: Vec::new(), cancel: Vec::new() };
-        let persisted = self.stores.write_documents.persist(&[write], self.host.now()).await?;
+        let (now, add, cancel) = (self.host.now(), Vec::new(), Vec::new());
+        let version = next_version(loaded, now);
+        let write = Persist { partition, loaded, version, content, add, cancel };
+        let persisted = self.stores.write_documents.persist(&[write], now).await?;
         // A store that returns no outcome for a write has not stored it.
         Ok(persisted.into_iter().next().unwrap_or(PersistOutcome::Conflict))
     }

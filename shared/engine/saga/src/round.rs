@@ -671,8 +671,8 @@ mod tests {
     #[test]
     fn only_later_version_proves_lost_write() {
         let partition = PartitionKey::from_uuid(Uuid::from_u128(1));
-        let write =
-            Persist { partition, loaded: Some(4), content: content(1), add: Vec::new(), cancel: Vec::new() };
+        let (add, cancel) = (Vec::new(), Vec::new());
+        let write = Persist { partition, loaded: Some(4), version: 5, content: content(1), add, cancel };
         let found = |version, attempt| {
             let document = Document { partition, version, content: content(attempt), outbox: Vec::new() };
             resolve_unknown_write(&write, Some(&document))

@@ -83,9 +83,8 @@ impl Dynamo {
     ) -> Result<Change<PersistOutcome>, StoreError> {
         let content = item::json(&write.content, doing)?;
         let found = readable(stored.map(version).transpose(), doing)?;
-        let next = write.loaded.unwrap_or(0).saturating_add(1);
         // The content names its attempt, so this is the same write, repeated after its response was lost.
-        if found == Some(next) && stored.and_then(|item| item.get(CONTENT)) == Some(&content) {
+        if found == Some(write.version) && stored.and_then(|item| item.get(CONTENT)) == Some(&content) {
             return Ok(Change::Keep(PersistOutcome::Stored));
         }
         let has_expired = readable(stored.map(|item| item::has_expired(item, now)).transpose(), doing)?;
@@ -100,7 +99,7 @@ impl Dynamo {
         let mut entries = readable(Entries::of(stored), doing)?;
         entries.replace(&write.cancel, &write.add, doing)?;
         let mut item = item::new(&key(Owner::Saga(write.partition)));
-        item::set(&mut item, VERSION, number(next));
+        item::set(&mut item, VERSION, number(write.version));
         item::set(&mut item, CONTENT, content);
         if let Some(ended_at) = write.content.ended_at {
             let until = ended_at.checked_add(self.settings.saga_retention).unwrap_or(Timestamp::MAX);

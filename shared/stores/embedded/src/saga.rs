@@ -72,6 +72,7 @@ fn document(db: &Connection, partition: PartitionKey, now: Timestamp) -> Result<
 struct Row {
     partition: PartitionKey,
     loaded: Option<u64>,
+    version: u64,
     content: String,
     completed_at: Option<i64>,
     expires_at: Option<i64>,
@@ -86,6 +87,7 @@ impl Store {
         Ok(Row {
             partition: write.partition,
             loaded: write.loaded,
+            version: write.version,
             content: json(&write.content)
                 .map_err(|fault| fault.while_doing(format!("encoding partition {}", write.partition)))?,
             completed_at: ended_at.map(nanos),
@@ -124,12 +126,12 @@ impl WriteDocuments for Store {
 /// A document whose retention has passed counts as absent, so a first write replaces it. The entries of its outbox
 /// stay: an effect that is pending or exhausted is never dropped.
 const INSERT: &str = "INSERT INTO saga (search_id, version, content, completed_at, expires_at)
-    VALUES (:partition, 1, :content, :completed_at, :expires_at)
-    ON CONFLICT (search_id) DO UPDATE SET version = 1, content = excluded.content,
+    VALUES (:partition, :version, :content, :completed_at, :expires_at)
+    ON CONFLICT (search_id) DO UPDATE SET version = excluded.version, content = excluded.content,
         completed_at = excluded.completed_at, expires_at = excluded.expires_at
     WHERE saga.expires_at <= :now";
 
-const UPDATE: &str = "UPDATE saga SET version = version + 1, content = :content,
+const UPDATE: &str = "UPDATE saga SET version = :version, content = :content,
     completed_at = :completed_at, expires_at = :expires_at
     WHERE search_id = :partition AND version = :loaded";
 
@@ -137,11 +139,11 @@ fn persist(db: &Connection, row: &Row, now: Timestamp) -> Result<PersistOutcome,
     let partition = row.partition.to_string();
     let changed = match row.loaded {
         None => db.prepare_cached(INSERT)?.execute(named_params! {
-            ":partition": partition, ":content": row.content, ":completed_at": row.completed_at,
+            ":partition": partition, ":version": int(row.version), ":content": row.content, ":completed_at": row.completed_at,
             ":expires_at": row.expires_at, ":now": nanos(now),
         })?,
         Some(loaded) => db.prepare_cached(UPDATE)?.execute(named_params! {
-            ":partition": partition, ":content": row.content, ":completed_at": row.completed_at,
+            ":partition": partition, ":version": int(row.version), ":content": row.content, ":completed_at": row.completed_at,
             ":expires_at": row.expires_at, ":loaded": int(loaded),
         })?,
     };

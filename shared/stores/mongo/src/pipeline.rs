@@ -63,7 +63,7 @@ pub(crate) fn persist(
         "cond": { "$not": [{ "$in": ["$$this.id", literal(leaving)] }] },
     } };
     let set = doc! { "$set": {
-        record::VERSION: int(write.loaded.unwrap_or(0).saturating_add(1)),
+        record::VERSION: int(write.version),
         record::CONTENT: literal(document::content(&write.content)?),
         record::COMPLETED_AT: write.content.ended_at.map_or(removed(), |at| literal(date(at))),
         record::OUTBOX: { "$concatArrays": [staying, entry::literals(&write.add)?] },

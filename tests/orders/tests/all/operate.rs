@@ -172,8 +172,9 @@ async fn event_for_instance_of_another_saga_is_refused() -> TestResult {
     let stored = world.store.load_latest(order, now).await?.ok_or("it is stored")?;
     assert_eq!(stored.content.queue.as_deref(), Some("saga"));
     let content = Content { queue: Some("other-saga".to_owned()), ..stored.content };
+    let (loaded, version) = (Some(stored.version), stored.version + 1);
     let (add, cancel) = (Vec::new(), Vec::new());
-    let write = Persist { partition: order, loaded: Some(stored.version), content, add, cancel };
+    let write = Persist { partition: order, loaded, version, content, add, cancel };
     world.store.persist(&[write], now).await?;
     let refused = world.engine.send_event(&SYSTEM, &paid("1", order), "ann").await;
     assert!(matches!(refused, Err(SendEventError::OtherSaga(_, owner)) if owner == "other-saga"));

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use messages::{Backoff, Body, Disposition, Message, Queue, ReceiveMessages, Verdict, send_one};
+use messages::{Backoff, Body, Disposition, Host, Message, Queue, ReceiveMessages, Verdict, send_one};
 use orders::shop::{OrderError, partition};
 use orders::{Command, NEWS, News, OrderEvent, SYSTEM, Step, TIME_TO_PAY, WAREHOUSE, WAREHOUSE_DEAD};
-use saga::SAGA;
+use outbox::{Key, ReadRecords};
 use saga::failures::{FailureStatus, Selection};
+use saga::{ReadDocuments, SAGA};
 use serde_json::json;
 
 use crate::world::{TestResult, World, messages};
@@ -40,6 +41,31 @@ async fn unpaid_order_expires_after_an_hour() -> TestResult {
     assert_eq!(world.state("4711").await, "placed");
     world.pass(Duration::from_secs(1)).await;
     assert_eq!(world.state("4711").await, "overdue");
+    Ok(())
+}
+
+/// The number of an order may be used again after the retention of its document.
+#[tokio::test]
+async fn second_life_replaces_view_and_record() -> TestResult {
+    let (world, order) = (World::with_stock(1).await, partition("4711"));
+    let key = Key::new("receipt", "4711");
+    world.shop.place("4711", 100).await?;
+    world.shop.pay("4711", 100).await?;
+    world.run().await;
+    assert_eq!(world.store.record(&key).await?.ok_or("it is stored")?.body, json!("it is on its way"));
+    let shipped = world.shop.order("4711").await?;
+    world.pass(Duration::from_hours(8 * 24)).await;
+    assert_eq!(world.store.load_latest(order, world.host.now()).await?, None);
+    let mut session = world.shop.entry.session(order);
+    session.send(&OrderEvent::Placed { number: "4711".into(), cents: 200, at: world.host.now() })?;
+    session.commit().await?;
+    world.run().await;
+    let again = world.shop.order("4711").await?;
+    assert_eq!((&again.body["state"], &again.body["cents"]), (&json!("placed"), &json!(200)));
+    assert!(again.revision > shipped.revision);
+    world.pass(TIME_TO_PAY.unsigned_abs()).await;
+    assert_eq!(world.state("4711").await, "overdue");
+    assert_eq!(world.store.record(&key).await?.ok_or("it is stored")?.body, json!("nobody paid in time"));
     Ok(())
 }
 

@@ -52,10 +52,10 @@ pub(super) fn check(change: &Change<'_, SearchImport>) -> Result<(), String> {
         return Err(format!("{} is announced by {:?}", after.name(), added.ended));
     }
     let shown = before.is_none() || ended.is_some();
-    let loaded = change.write.loaded;
-    let revisions = shown.then_some(loaded.unwrap_or(0) + 1);
+    let version = change.write.version;
+    let revisions = shown.then_some(version);
     if change.views.iter().map(|view| view.revision).ne(revisions) {
-        return Err(format!("{} views are written over {loaded:?}", change.views.len()));
+        return Err(format!("{} views are written with version {version}", change.views.len()));
     }
     timeouts(change, &added)
 }

@@ -69,7 +69,7 @@ impl World {
             messages,
             views: &views,
         }));
-        let version = write.loaded.unwrap_or(0) + 1;
+        let version = write.version;
         let stored =
             StoredContent { version, content: Arc::new(write.content.clone()), state: Arc::clone(&state) };
         self.checks.history.entry(write.partition).or_default().push(stored);
@@ -150,7 +150,7 @@ impl World {
         }
         if entry.kind == Kind::Record {
             let record: OwnedRecord = serde_json::from_str(&entry.payload).ok()?;
-            if record.revision != write.loaded.unwrap_or(0) + 1 {
+            if record.revision != write.version {
                 return None;
             }
             self.checks.records.insert((record.key.clone(), record.revision), (write.partition, entry.id));
@@ -303,7 +303,7 @@ fn same_effects(
     if views.iter().map(|(id, _)| *id).ne(wanted.shown) {
         return Err(format!("{} views are stored, and only one is the last", views.len()));
     }
-    if views.iter().any(|(_, view)| view.revision != write.loaded.unwrap_or(0) + 1) {
+    if views.iter().any(|(_, view)| view.revision != write.version) {
         return Err(format!("a view of another revision is stored over {:?}", write.loaded));
     }
     if wanted.timers != write.content.timers {

@@ -105,7 +105,7 @@ impl World {
         if let Some(write) = self.mutants.in_doubt.get(&(process, partition))
             && found.as_ref().is_none_or(|document| Some(document.version) <= write.loaded)
         {
-            let (version, outbox) = (write.loaded.unwrap_or(0) + 1, Vec::new());
+            let (version, outbox) = (write.version, Vec::new());
             let content = Content { attempt: AttemptId::from_uuid(Uuid::nil()), ..write.content.clone() };
             *found = Some(Document { partition, version, content, outbox });
         }

@@ -184,7 +184,7 @@ impl World {
         outbox.extend(self.stored_entries(write).cloned());
         let document = Document {
             partition: write.partition,
-            version: write.loaded.unwrap_or(0) + 1,
+            version: write.version,
             content: write.content.clone(),
             outbox,
         };

@@ -12,11 +12,11 @@ use crate::{CheckResult, sample};
 
 /// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> CheckResult {
-    first_write_inserts_version_1(ports).await?;
+    first_write_stores_its_version(ports).await?;
     content_of_any_form_round_trips(ports).await?;
     any_json_is_a_state(ports).await?;
     first_write_conflicts_with_existing_document(ports).await?;
-    write_increments_the_loaded_version(ports).await?;
+    write_stores_the_next_version(ports).await?;
     conflict_stores_neither_content_nor_entries(ports).await?;
     update_of_absent_document_conflicts(ports).await?;
     conflict_does_not_affect_other_writes(ports).await?;
@@ -27,13 +27,14 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
 }
 
 /// The written document is read unchanged.
-pub async fn first_write_inserts_version_1(ports: &Ports<'_>) -> CheckResult {
+pub async fn first_write_stores_its_version(ports: &Ports<'_>) -> CheckResult {
     let partition = sample::partition(ports.host);
     assert_eq!(ports.load(partition).await?, None);
-    let write = sample::persist(partition, None, sample::content(ports.host, "first"));
+    let first = sample::persist(partition, None, sample::content(ports.host, "first"));
+    let write = Persist { version: 1_700_000_000_000, ..first };
     assert_eq!(ports.persist(write.clone()).await?, PersistOutcome::Stored);
     let stored = ports.stored(partition).await?;
-    assert_eq!((stored.partition, stored.version, stored.content), (partition, 1, write.content));
+    assert_eq!((stored.partition, stored.version, stored.content), (partition, write.version, write.content));
     assert_eq!(stored.outbox, []);
     Ok(())
 }
@@ -116,8 +117,8 @@ pub async fn first_write_conflicts_with_existing_document(ports: &Ports<'_>) -> 
     Ok(())
 }
 
-/// Each write increments the version by one.
-pub async fn write_increments_the_loaded_version(ports: &Ports<'_>) -> CheckResult {
+/// The version is the one that the write names.
+pub async fn write_stores_the_next_version(ports: &Ports<'_>) -> CheckResult {
     let partition = ports.create(Vec::new()).await?;
     for version in 1..=3 {
         let write = sample::persist(partition, Some(version), sample::content(ports.host, "next"));
@@ -242,5 +243,10 @@ pub async fn ended_partition_is_absent_after_retention(ports: &Ports<'_>) -> Che
     assert!(is_there(sample::later(expiry, -1)).await?);
     assert!(!is_there(expiry).await?);
     assert!(!is_there(sample::later(expiry, 1)).await?);
+    let again = sample::persist(partition, None, sample::content(ports.host, "again"));
+    let again = Persist { version: 1_700_000_000_000, ..again };
+    let stored = ports.write.persist(&[again], sample::later(expiry, 1)).await?;
+    assert_eq!(stored, [PersistOutcome::Stored]);
+    assert_eq!(ports.stored(partition).await?.version, 1_700_000_000_000);
     Ok(())
 }

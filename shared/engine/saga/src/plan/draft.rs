@@ -250,6 +250,7 @@ impl<'a, S: Saga> Draft<'a, S> {
         let persist = self.changed.then(|| Persist {
             partition: input.partition,
             loaded: input.document.map(|document| document.version),
+            version: input.next_version(),
             content: Content {
                 state: self.state,
                 state_version: S::STATE_VERSION,

@@ -22,7 +22,7 @@ use jiff::{SignedDuration, Timestamp};
 use messages::{AttemptId, Message, PartitionKey, Token, Verdict};
 use outbox::{Entry, Settlement, StageError};
 
-use crate::document::{Document, Persist};
+use crate::document::{Document, Persist, next_version};
 use crate::state_machine::Saga;
 
 /// One message of a group.
@@ -73,6 +73,11 @@ pub struct PlanInput<'a, S> {
 }
 
 impl<'a, S> PlanInput<'a, S> {
+    /// Returns the version of the document that the attempt writes.
+    fn next_version(&self) -> u64 {
+        next_version(self.document.map(|document| document.version), self.now)
+    }
+
     /// Returns the effects of the stored document that are not performed yet.
     fn outbox(&self) -> &'a [Entry] {
         self.document.map_or(&[], |document| &document.outbox)

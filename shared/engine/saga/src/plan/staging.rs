@@ -111,7 +111,7 @@ impl<S: Saga> Draft<'_, S> {
         self.add.retain(|entry| entry.kind != Kind::View);
         let earlier = self.input.outbox().iter().filter(|entry| entry.kind == Kind::View);
         self.cancel.extend(earlier.map(|entry| entry.id));
-        self.add.push(Entry::view(id, view.at_revision(self.next_version()), self.input.now));
+        self.add.push(Entry::view(id, view.at_revision(self.input.next_version()), self.input.now));
         Ok(())
     }
 
@@ -127,14 +127,9 @@ impl<S: Saga> Draft<'_, S> {
             self.cancel.extend(writes.map(|entry| entry.id));
         }
         let body = body.unwrap_or_default();
-        let record = OwnedRecord { key, revision: self.next_version(), body, removed_at };
+        let record = OwnedRecord { key, revision: self.input.next_version(), body, removed_at };
         self.add.push(Entry::record(id, &record, self.input.now)?);
         Ok(())
-    }
-
-    /// Returns the version of the document that this attempt writes.
-    fn next_version(&self) -> u64 {
-        self.input.document.map_or(0, |document| document.version) + 1
     }
 
     /// Returns a token for an awaited message; `None` without a ledger. If too few tokens exist, the remaining effects

@@ -63,6 +63,7 @@ fn rewrite_unchanged<S: Clone>(document: &Document<S>, input: &PlanInput<'_, S>)
     Persist {
         partition: input.partition,
         loaded: Some(document.version),
+        version: input.next_version(),
         content: Content {
             attempt: input.attempt,
             fence: input.fence,

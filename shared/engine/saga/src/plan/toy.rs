@@ -232,5 +232,10 @@ pub(crate) fn stored(group: &[In]) -> Document<State> {
     let tokens = listed(&(1..10).map(token).chain(minted.iter().cloned()).collect::<Vec<_>>());
     let input = PlanInput { attempt: attempt(2), minted: &minted, tokens: &tokens, ..input(None) };
     let persist = decide(&Toy, &input, group).unwrap().persist.unwrap();
-    Document { partition: partition(), version: 1, content: persist.content, outbox: persist.add }
+    Document {
+        partition: partition(),
+        version: persist.version,
+        content: persist.content,
+        outbox: persist.add,
+    }
 }
