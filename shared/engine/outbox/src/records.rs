@@ -4,6 +4,8 @@
 //! the commit is refused. Therefore, the decision of a request holds for the data that it has read, without locks that
 //! an abandoned request could leave.
 
+use std::borrow::Cow;
+
 use async_trait::async_trait;
 use jiff::{RoundMode, SignedDuration, Timestamp, TimestampRound, Unit};
 use messages::StoreError;
@@ -28,9 +30,20 @@ impl Key {
 
 impl std::fmt::Display for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.kind, self.id)
+        write!(f, "{}/{}", shortened(&self.kind), shortened(&self.id))
     }
 }
+
+/// Returns the beginning of a part of a key, so that no error repeats a key of any length.
+fn shortened(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(MAX_SHOWN_CHARACTERS) {
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
+        None => text.into(),
+    }
+}
+
+/// The maximum length of the kind, and of the id, in an error.
+const MAX_SHOWN_CHARACTERS: usize = 200;
 
 /// A record as readers see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,16 +155,24 @@ pub fn unsupported_record(key: &Key, body: &Value) -> Option<&'static str> {
     unsupported_json(body)
 }
 
-/// Returns the reason why some store cannot hold a value; `None` if all stores can.
+/// The maximum number of arrays and objects that contain each other in a value. MongoDB stores documents of 100 levels
+/// (<https://www.mongodb.com/docs/manual/reference/limits/>), and `serde_json` reads 127. The rest is for the fields that
+/// contain the value.
+pub const MAX_LEVELS: usize = 90;
+
+/// Returns the reason why some store cannot hold a value, or its reader could not parse it; `None` if all stores can.
 pub fn unsupported_json(value: &Value) -> Option<&'static str> {
-    let (mut reason, mut values) = (None, vec![value]);
-    while let Some(value) = values.pop() {
+    let (mut reason, mut values) = (None, vec![(value, 1)]);
+    while let Some((value, level)) = values.pop() {
         match value {
-            Value::Array(items) => values.extend(items),
+            Value::Array(_) | Value::Object(_) if level > MAX_LEVELS => {
+                reason = Some("it has more than 90 levels");
+            }
+            Value::Array(items) => values.extend(items.iter().map(|item| (item, level + 1))),
             Value::Object(fields) if fields.keys().any(|name| name.contains('\0')) => {
                 reason = Some("the name of a field contains a zero character");
             }
-            Value::Object(fields) => values.extend(fields.values()),
+            Value::Object(fields) => values.extend(fields.values().map(|field| (field, level + 1))),
             Value::Number(number) if number.as_u64().is_some_and(|number| i64::try_from(number).is_err()) => {
                 reason = Some("a number is larger than 64 bits with a sign can represent");
             }
@@ -223,6 +244,11 @@ mod tests {
         for body in [json!([{ "a": i64::MAX as u64 + 1 }]), json!({ "a": { "b\0": 1 } })] {
             assert!(unsupported_record(&key, &body).is_some(), "{body}");
         }
+        let nested = |levels: usize| (1..levels).fold(json!([]), |inner, _| json!([inner]));
+        assert_eq!(unsupported_json(&nested(MAX_LEVELS)), None);
+        assert!(unsupported_json(&nested(MAX_LEVELS + 1)).is_some());
+        let long = Key::new("k", "ä".repeat(100_000)).to_string();
+        assert!(long.starts_with("k/ää") && long.ends_with("ä…") && long.chars().count() < 210);
         assert_eq!(unsupported_record(&Key::new("k", "x".repeat(MAX_KEY_BYTES - 1)), &Value::Null), None);
         assert!(unsupported_record(&Key::new("k", "x".repeat(MAX_KEY_BYTES)), &Value::Null).is_some());
     }

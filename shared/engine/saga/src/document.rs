@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use dedup::ledger::OPEN_END;
 use jiff::Timestamp;
 use messages::{AttemptId, Json, MessageId, PartitionKey, Payload, Queue, StoreError, Token};
+use outbox::records::MAX_LEVELS;
 use outbox::{Entry, Settlement, unsupported_json};
 use serde::de::DeserializeOwned;
 use serde::ser::Error as _;
@@ -294,7 +295,14 @@ fn may_be_unsupported(text: &str) -> bool {
     let (mut digits, mut levels, mut is_string, mut is_escaped) = (0, 0_usize, false, false);
     let is_suspect = text.bytes().any(|byte| {
         digits = if byte.is_ascii_digit() { digits + 1 } else { 0 };
-        digits > 18
+        match byte {
+            b'"' if !is_escaped => is_string = !is_string,
+            b'[' | b'{' if !is_string => levels += 1,
+            b']' | b'}' if !is_string => levels = levels.saturating_sub(1),
+            _ => {}
+        }
+        is_escaped = is_string && byte == b'\\' && !is_escaped;
+        digits > 18 || levels > MAX_LEVELS
     });
     is_suspect || text.contains(r"\u0000")
 }
