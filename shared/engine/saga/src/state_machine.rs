@@ -66,7 +66,7 @@ pub trait Saga: Send + Sync + 'static {
     ) -> Decision<Self::State>;
 
     /// Returns when the partition ended; `None` if it has not. The document stays for the retention, so that late
-    /// duplicates are recognised.
+    /// duplicates are recognised. The retention begins when the end is stored, or at this time if it is later.
     fn ended_at(&self, state: &Self::State) -> Option<Timestamp>;
 
     /// Returns the name of a state for the history of its partition; `None` if states have no names.

@@ -218,8 +218,10 @@ impl<'a, S: Saga> Draft<'a, S> {
         let content = input.document.map(|document| &document.content);
         let paused = content.and_then(|content| content.paused.clone());
         let terminated = content.and_then(|content| content.terminated.clone());
-        let ended_at =
-            terminated.as_ref().map(|terminated| terminated.at).or_else(|| self.saga.ended_at(&self.state));
+        // The retention begins with the write, in case the saga names an earlier time.
+        let earliest = content.and_then(|content| content.ended_at).unwrap_or(input.now);
+        let ended_at = self.saga.ended_at(&self.state).map(|at| at.max(earliest));
+        let ended_at = terminated.as_ref().map(|terminated| terminated.at).or(ended_at);
         if ended_at.is_some() {
             // Replies that arrive after the end are duplicates or too late, so their tokens are removed too.
             self.expected.clear();

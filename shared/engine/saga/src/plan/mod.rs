@@ -155,9 +155,9 @@ pub enum PlanError {
     /// A message of the saga cannot be serialized as JSON.
     #[error("a message cannot be serialized: {0}")]
     Broken(String),
-    /// An instance that ends with an event would ask for a reply, which it could not receive.
+    /// An instance that ends with an event would wait for a reply or a timer, which it could not receive.
     #[error(
-        "the instance ends with this event, so it cannot wait for the reply to {0}; send the message without a reply"
+        "the instance ends with this event, so it cannot wait for {0}; send a message without a reply, and set no timer"
     )]
     Unawaited(String),
     /// The saga's view is in more lists than [`outbox::MAX_FURTHER_LISTS`].

@@ -22,10 +22,10 @@ impl<S: Saga> Draft<'_, S> {
         effect: Effect,
     ) -> Result<(), PlanError> {
         let (id, now) = (cause.id.derive(index), self.input.now);
-        if let Effect::Request { body, .. } | Effect::Notify { body, is_request: true, .. } = &effect
+        if let Some(wait) = wait_of(&effect)
             && self.saga.ended_at(next).is_some()
         {
-            return Err(PlanError::Unawaited(body.name.clone()));
+            return Err(PlanError::Unawaited(wait));
         }
         match effect {
             Effect::Send { to, body } => {
@@ -146,6 +146,17 @@ impl<S: Saga> Draft<'_, S> {
     }
 }
 
+/// Returns the message that an instance waits for after an effect: a reply, or the event of a timer.
+fn wait_of(effect: &Effect) -> Option<String> {
+    match effect {
+        Effect::Request { body, .. } | Effect::Notify { body, is_request: true, .. } => {
+            Some(format!("the reply to {}", body.name))
+        }
+        Effect::Schedule { body, .. } => Some(format!("the timer of {}", body.name)),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use dedup::Tokens;
@@ -214,9 +225,13 @@ mod tests {
         (plan, messages)
     }
 
-    /// A saga whose only event ends it, and which asks a handler or another saga with its last message.
-    struct Curious {
-        asks_handler: bool,
+    /// A saga whose only event ends it, and which may then ask a handler, request an event of another saga, or set a timer.
+    #[derive(Clone, Copy)]
+    enum Curious {
+        Asks,
+        Requests,
+        Waits,
+        Ends,
     }
 
     impl crate::Saga for Curious {
@@ -231,11 +246,12 @@ mod tests {
             _: Timestamp,
         ) -> crate::Decision<bool> {
             let advance = crate::Decision::to(true, "ended");
-            match self.asks_handler {
-                true => advance.ask(&toy::Request::Advise {}).into(),
-                false => advance
-                    .request(&crate::Instance::<toy::Toy>::at(toy::receiver()), &toy::Event::Opened {})
-                    .into(),
+            let receiver = crate::Instance::<toy::Toy>::at(toy::receiver());
+            match self {
+                Self::Asks => advance.ask(&toy::Request::Advise {}).into(),
+                Self::Requests => advance.request(&receiver, &toy::Event::Opened {}).into(),
+                Self::Ends => advance.into(),
+                Self::Waits => advance.schedule("timer", Timestamp::MAX, &OtherEvent::Asked {}).into(),
             }
         }
 
@@ -245,15 +261,27 @@ mod tests {
     }
 
     #[test]
-    fn ending_instance_cannot_ask() {
+    fn ending_instance_cannot_wait() {
         let minted = toy::minted(4);
         let tokens = toy::listed(&[&[toy::token(1)], &minted[..]].concat());
         let input = input_of(&tokens, &minted);
-        for asks_handler in [true, false] {
+        for saga in [Curious::Asks, Curious::Requests, Curious::Waits] {
             let incoming = IncomingEvent { message: asked(), event: OtherEvent::Asked {} };
-            let error = decide(&Curious { asks_handler }, &input, &[incoming]).unwrap_err();
+            let error = decide(&saga, &input, &[incoming]).unwrap_err();
             assert!(matches!(error, PlanError::Unawaited(_)), "{error}");
         }
+    }
+
+    /// A saga may end at a time of its business, which may have passed long ago.
+    #[test]
+    fn retention_begins_with_the_write() {
+        let now = Timestamp::from_second(1_800_000_000).unwrap();
+        let minted = toy::minted(4);
+        let tokens = toy::listed(&[&[toy::token(1)], &minted[..]].concat());
+        let incoming = IncomingEvent { message: asked(), event: OtherEvent::Asked {} };
+        let plan =
+            decide(&Curious::Ends, &PlanInput { now, ..input_of(&tokens, &minted) }, &[incoming]).unwrap();
+        assert_eq!(plan.persist.unwrap().content.ended_at, Some(now));
     }
 
     fn asked() -> Message {
