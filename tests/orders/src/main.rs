@@ -1,13 +1,11 @@
 //! orders: a few complete orders on SQLite, with a configurable number of deliveries of each message.
 
-mod clock;
-
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use backend::Config;
+use backend::{AdvancedHost, Config};
 use clap::Parser;
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
@@ -18,8 +16,6 @@ use orders::shop::{OrderError, Shop, partition};
 use orders::{DISPATCH_OUTBOX, QUEUES, SYSTEM, TIME_TO_PAY};
 use outbox::View;
 use saga::Engine;
-
-use crate::clock::MovedHost;
 
 /// The maximum wait for something that should happen immediately.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -60,7 +56,7 @@ async fn main() -> ExitCode {
 }
 
 async fn run(dir: &Path, args: &Args) -> anyhow::Result<()> {
-    let host = Arc::new(MovedHost::default());
+    let host = Arc::new(AdvancedHost::default());
     let lock = Arc::new(Store::lock(dir)?);
     let store = Arc::new(Store::open(dir, host.clone(), Settings::of(SYSTEM.name, &QUEUES))?);
     store.recover(&lock).await?;
@@ -89,7 +85,7 @@ async fn run(dir: &Path, args: &Args) -> anyhow::Result<()> {
 }
 
 /// The actions of the customers.
-async fn play(shop: &Shop, host: &MovedHost, runner: &Runner<Engine>) -> anyhow::Result<[String; 3]> {
+async fn play(shop: &Shop, host: &AdvancedHost, runner: &Runner<Engine>) -> anyhow::Result<[String; 3]> {
     let before = shop.orders().await?.items.len();
     let numbers = [1, 2, 3].map(|n| format!("A-{}", before + n));
     shop.restock(numbers.len() as u64).await?;

@@ -98,7 +98,7 @@ pub use simulation;
 #[cfg(feature = "steps")]
 pub use steps;
 #[cfg(any(feature = "aws", feature = "sqlite"))]
-pub use system_host::SystemHost;
+pub use system_host::{AdvancedHost, SystemHost};
 #[cfg(feature = "tools")]
 pub use system_tools as tools;
 #[cfg(feature = "lambda")]

@@ -60,7 +60,7 @@ pub use search::{embedded, store_settings};
 pub use search::{for_function, open_for};
 #[cfg(feature = "mongo")]
 pub use secret::SecretError;
-pub use system_host::SystemHost;
+pub use system_host::{AdvancedHost, SystemHost};
 
 /// Ports of a program, with its settings.
 #[derive(Clone)]

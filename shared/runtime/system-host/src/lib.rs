@@ -1,9 +1,10 @@
-//! The host of a program: the clock, sleep and randomness of the machine.
+//! The host of a program: the clock, sleep and randomness of the machine, and a clock that tests advance.
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use messages::Host;
 use uuid::Uuid;
 
@@ -31,6 +32,44 @@ impl Host for SystemHost {
 
     async fn sleep(&self, duration: Duration) {
         tokio::time::sleep(duration).await;
+    }
+}
+
+/// The host of a program whose clock can be advanced, so that no test waits an hour for a timer. Sleep and randomness are
+/// those of [`SystemHost`].
+#[derive(Debug, Default)]
+pub struct AdvancedHost {
+    seconds: AtomicI64,
+}
+
+impl AdvancedHost {
+    /// Advances the clock by whole seconds.
+    pub fn advance(&self, by: SignedDuration) {
+        self.seconds.fetch_add(by.as_secs(), Ordering::Relaxed);
+    }
+}
+
+#[async_trait]
+impl Host for AdvancedHost {
+    fn now(&self) -> Timestamp {
+        let by = SignedDuration::from_secs(self.seconds.load(Ordering::Relaxed));
+        SystemHost.now().saturating_add(by).unwrap_or(Timestamp::MAX)
+    }
+
+    fn fresh_id(&self) -> Uuid {
+        SystemHost.fresh_id()
+    }
+
+    fn random_id(&self) -> Uuid {
+        SystemHost.random_id()
+    }
+
+    fn unit_random(&self) -> f64 {
+        SystemHost.unit_random()
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        SystemHost.sleep(duration).await;
     }
 }
 
