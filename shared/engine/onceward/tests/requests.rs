@@ -7,7 +7,7 @@ use onceward::prelude::*;
 use onceward::saga::engine::OpenSession;
 use onceward::saga::requests::{IdempotentRequest, RequestError, Response};
 use onceward::serde_json::{Value, json};
-use onceward::sqlite::{Settings, Store};
+use onceward::sqlite::{Settings, Store, WorkVerdict, rusqlite};
 use onceward::{SystemHost, outbox};
 use serde::Serialize;
 
@@ -51,8 +51,33 @@ fn free() -> outbox::Key {
     outbox::Key::new("seats", "free")
 }
 
+/// Books one seat in the application's own table.
+#[derive(Serialize)]
+struct BookRow<'a> {
+    seat: u32,
+    #[serde(skip)]
+    store: &'a Store,
+}
+
+#[async_trait]
+impl IdempotentRequest for BookRow<'_> {
+    const NAME: &'static str = "BookRow";
+    type Error = Overloaded;
+
+    async fn perform(&self, session: &mut OpenSession<'_>) -> Result<Response, Overloaded> {
+        let seat = self.seat;
+        session.set_work(self.store.with_work(move |db| {
+            let booked =
+                db.execute("INSERT INTO app_seat (seat) VALUES (?1) ON CONFLICT DO NOTHING", [seat])?;
+            Ok(if booked == 1 { WorkVerdict::Commit } else { WorkVerdict::Refuse })
+        }));
+        Ok(Response { status: 201, body: json!(seat) })
+    }
+}
+
 struct World {
     entry: EntryPoint,
+    store: Arc<Store>,
     _dir: tempfile::TempDir,
 }
 
@@ -63,7 +88,7 @@ impl World {
             Box::leak(Box::new([QueueSpec::standard(CONTROL, Queue::named("control-dead"))]));
         let store = Arc::new(Store::open(dir.path(), host.clone(), Settings::of("seats", queues)).unwrap());
         let entry = store.engine("seats", host, Arc::new(())).entry_point("http").unwrap();
-        Self { entry, _dir: dir }
+        Self { entry, store, _dir: dir }
     }
 
     async fn book(&self, key: &str, seats: u64) -> Result<(u16, Value, bool), RequestError<Overloaded>> {
@@ -169,6 +194,26 @@ async fn response_is_forgotten_after_its_retention() {
         let forgotten = world.entry.respond_once("ann", "none", partition, &BookBriefly::<-1>).await.unwrap();
         assert_eq!((forgotten.response.body, forgotten.is_repeated), (json!({ "left": left }), false));
     }
+}
+
+#[tokio::test]
+async fn response_is_stored_with_row_of_application() {
+    let (world, partition) = (World::new(), PartitionKey::named("seats", "all"));
+    let create =
+        |db: &rusqlite::Connection| db.execute_batch("CREATE TABLE app_seat (seat INTEGER PRIMARY KEY)");
+    world.store.transaction(create).await.unwrap();
+    let book = async |key: &str, seat| {
+        let request = BookRow { seat, store: &world.store };
+        world.entry.respond_once("ann", key, partition, &request).await
+    };
+    assert!(!book("one", 17).await.unwrap().is_repeated);
+    assert!(book("one", 17).await.unwrap().is_repeated, "the row is not inserted again");
+    let taken = book("two", 17).await;
+    assert!(matches!(taken, Err(RequestError::Commit(CommitError::Refused))), "{taken:?}");
+    assert!(!book("two", 18).await.unwrap().is_repeated, "a refusal stores no response");
+    let count =
+        |db: &rusqlite::Connection| db.query_row("SELECT count(*) FROM app_seat", [], |row| row.get(0));
+    assert_eq!(world.store.transaction::<i64>(count).await.unwrap(), 2);
 }
 
 #[tokio::test]

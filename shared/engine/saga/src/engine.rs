@@ -32,6 +32,9 @@ use crate::views::Views;
 const ATTEMPTS: u32 = 20;
 /// The delays between these attempts. Without them, many requests that change one record use up their attempts.
 const CONFLICT: Backoff = Backoff { first: Duration::from_millis(2), max: Duration::from_millis(200) };
+/// The maximum wait for the attempts of another request. After this time, the request continues at the risk of a further
+/// conflict: the other one may wait for this request.
+const MAX_TURN_WAIT: Duration = Duration::from_secs(10);
 
 /// The engine of one installation.
 #[derive(Clone)]
@@ -318,7 +321,7 @@ impl EntryPoint {
     pub fn session_with(&self, partition: PartitionKey, options: &Options) -> OpenSession<'_> {
         let id = SessionId::from_uuid(self.sessions.dispatcher.reporter.host.fresh_id());
         let session = Session::open(&self.sessions, self.system, id, partition, options);
-        OpenSession { entry: self, partition, session, tokens: Vec::new(), is_granted: false }
+        OpenSession { entry: self, partition, session, tokens: Vec::new(), work: None, is_granted: false }
     }
 
     /// Repeats an attempt at a request, with growing delays, as long as it returns a conflict: another session changed a
@@ -362,6 +365,8 @@ pub struct OpenSession<'a> {
     session: Session<'a>,
     /// The tokens of its messages.
     tokens: Vec<(PartitionKey, Token)>,
+    /// The transaction of the commit, if the application's work takes part in it.
+    work: Option<Arc<dyn CommitSession>>,
     is_granted: bool,
 }
 
@@ -458,6 +463,14 @@ impl OpenSession<'_> {
         self.session.remove(key);
     }
 
+    /// Sets the work of the application that the commit performs in the same transaction. Later work replaces it. The
+    /// adapter of a store creates it, for example `sqlite::Store::with_work`.
+    ///
+    /// A request whose response is stored ([`EntryPoint::respond_once`]) writes the application's own tables in this way.
+    pub fn set_work(&mut self, work: impl CommitSession + 'static) {
+        self.work = Some(Arc::new(work));
+    }
+
     /// Grants the tokens, announces the session, stores everything in one transaction, and sends the messages. Returns
     /// the messages.
     ///
@@ -469,7 +482,7 @@ impl OpenSession<'_> {
         self.settle_tokens(committed).await
     }
 
-    /// Works like [`OpenSession::commit`], with the work of the application in the same transaction; see
+    /// Works like [`OpenSession::commit`], with this work of the application in the same transaction; see
     /// [`Session::commit_with`].
     ///
     /// # Errors

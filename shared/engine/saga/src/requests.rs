@@ -42,7 +42,8 @@ pub trait IdempotentRequest: Serialize + Send + Sync {
     }
 
     /// Performs the request in a session, and returns its response. Refusals that are final are responses too. The
-    /// function is called again after a conflict, so it may only use the session.
+    /// function is called again after a conflict, so it may only use the session. [`OpenSession::set_work`] adds writes of
+    /// the application's own tables.
     ///
     /// # Errors
     /// Returns an error if the request failed.
@@ -107,8 +108,8 @@ impl EntryPoint {
     /// Responses are records, which are kept for [`IdempotentRequest::RETENTION`].
     ///
     /// # Errors
-    /// Returns an error if the key is invalid or was used for another request, the request failed, or a store is
-    /// unavailable.
+    /// Returns an error if the key is invalid or was used for another request, the request failed, its work refused the
+    /// commit ([`CommitError::Refused`]; no response is stored), or a store is unavailable.
     pub async fn respond_once<R: IdempotentRequest>(
         &self,
         client: &str,

@@ -37,7 +37,7 @@ impl Store {
     /// ```
     ///
     /// The work is not repeated if the session is committed already. It runs on the thread of the database, so it must
-    /// not wait for anything else.
+    /// not wait for anything else. It must not end the transaction.
     pub fn with_work(
         &self,
         work: impl Fn(&Connection) -> rusqlite::Result<WorkVerdict> + Send + Sync + 'static,
@@ -60,14 +60,18 @@ impl Store {
     }
 }
 
-/// Runs work, and fails if it leaves a database that could not be opened again.
+/// Runs work, and fails if it ends its transaction, or leaves a database that could not be opened again.
 fn without_code<T>(
     db: &Connection,
     work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
 ) -> Result<T, Fault> {
     let version = || db.query_row("PRAGMA schema_version", [], |row| row.get::<_, i64>(0));
     let before = version()?;
-    let done = work(db)?;
+    let done = work(db);
+    if db.is_autocommit() {
+        return Err(Fault::EndedTransaction);
+    }
+    let done = done?;
     if version()? != before
         && let Some((kind, name)) = schema::code(db)?
     {

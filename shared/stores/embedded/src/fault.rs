@@ -49,6 +49,9 @@ pub(crate) enum Fault {
         /// Its name.
         name: String,
     },
+    /// Work of the application committed or rolled back the transaction that it belongs to.
+    #[error("it ended its transaction; whether its writes are stored is unknown")]
+    EndedTransaction,
     /// A stored text has another form than expected.
     #[error("\"{text}\" is not a {what}")]
     Malformed {
@@ -115,7 +118,7 @@ impl Fault {
             Self::Study { source, .. } => source.is_of_value(),
             #[cfg(feature = "search")]
             Self::Pack(_) => false,
-            Self::Damaged(_) | Self::Panicked(_) | Self::Code { .. } => false,
+            Self::Damaged(_) | Self::Panicked(_) | Self::Code { .. } | Self::EndedTransaction => false,
             Self::Sqlite(error) => matches!(
                 error,
                 rusqlite::Error::FromSqlConversionFailure(..)
@@ -149,6 +152,7 @@ impl Fault {
             | Self::Json(_)
             | Self::Panicked(_)
             | Self::Code { .. }
+            | Self::EndedTransaction
             | Self::Malformed { .. } => false,
         }
     }

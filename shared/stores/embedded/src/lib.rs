@@ -117,6 +117,8 @@ pub use log::MAX_DECISIONS;
 pub use open_error::OpenError;
 pub use outbox::Outbox;
 pub use recover::{PurgeReport, RecoveryReport};
+/// The types of the application's statements.
+pub use rusqlite;
 #[cfg(feature = "search")]
 pub use search::{BUCKET, LocalUpload, PendingUpload, UPLOAD_URL, UploadError};
 pub use settings::Settings;

@@ -159,3 +159,20 @@ async fn work_that_prevents_next_opening_is_refused() -> TestResult {
     assert_eq!(booked(&depot.store).await?, 0);
     Ok(())
 }
+
+#[tokio::test]
+async fn work_that_ends_its_transaction_fails() -> TestResult {
+    for (n, statement) in [(1, "COMMIT"), (2, "ROLLBACK")] {
+        let depot = Depot::new();
+        depot.store.transaction(|db| db.execute_batch(CREATE)).await?;
+        let work = depot.store.with_work(move |db| {
+            db.execute_batch(statement)?;
+            Ok(WorkVerdict::Commit)
+        });
+        let failed = work.commit(&session(&depot, n)).await.unwrap_err();
+        assert!(failed.chain().contains("it ended its transaction"), "{}", failed.chain());
+        let again = depot.store.transaction(|db| db.execute("INSERT INTO app_booking VALUES (18)", [])).await;
+        assert_eq!((again?, booked(&depot.store).await?), (1, 1), "later calls succeed");
+    }
+    Ok(())
+}
