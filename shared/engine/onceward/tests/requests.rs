@@ -243,6 +243,31 @@ async fn removed_and_expired_records_are_absent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn many_conflicting_requests_all_succeed() {
+    let (world, partition) = (Arc::new(World::new()), PartitionKey::named("seats", "all"));
+    let is_conflict = |error: &CommitError| matches!(error, CommitError::Changed);
+    let requests: Vec<_> = (0..300)
+        .map(|_| {
+            let world = Arc::clone(&world);
+            tokio::spawn(async move {
+                let attempt = || async {
+                    let mut session = world.entry.session(partition);
+                    let count = session.read(free()).await.unwrap().map_or(0, |it| it.body.as_u64().unwrap());
+                    session.write(free(), json!(count + 1));
+                    session.commit().await.map(drop)
+                };
+                world.entry.repeat_conflicts(attempt, is_conflict).await
+            })
+        })
+        .collect();
+    for request in requests {
+        request.await.unwrap().unwrap();
+    }
+    let counted = world.entry.session(partition).read(free()).await.unwrap().unwrap().body;
+    assert_eq!(counted, 300);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn one_of_concurrent_requests_takes_effect() {
     let world = Arc::new(World::new());
     let requests: Vec<_> = (0..8)

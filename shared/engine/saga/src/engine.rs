@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use dedup::guard::{self, Handler};
 use dedup::{CheckTokens, GrantTokens, ProcessedMessages, filter};
+use futures::future::{Either, select};
+use futures::lock::{Mutex, MutexGuard};
 use jiff::Timestamp;
 use messages::{
     Backoff, Body, Consumer, DecisionSink, Host, InspectQueues, Message, MessageId, PartitionKey, Payload,
@@ -263,6 +265,7 @@ impl Engine {
                 Err(missing) => Arc::new(NoTokens(missing.clone())),
             },
             options: self.session.clone(),
+            turn: Arc::default(),
         })
     }
 
@@ -304,6 +307,8 @@ pub struct EntryPoint {
     pub tokens: Arc<dyn GrantTokens>,
     /// The settings of sessions.
     pub options: Options,
+    /// Held by the request that repeats its attempts.
+    turn: Arc<Mutex<()>>,
 }
 
 impl EntryPoint {
@@ -325,7 +330,8 @@ impl EntryPoint {
     }
 
     /// Repeats an attempt at a request, with growing delays, as long as it returns a conflict: another session changed a
-    /// record that its session has read. Each attempt opens a new session.
+    /// record that its session has read. Each attempt opens a new session. Requests of this entry point repeat their
+    /// attempts one after the other, so that many requests that change one record all succeed.
     ///
     /// # Errors
     /// Returns the errors of the attempt, and the conflict after the twentieth attempt.
@@ -335,15 +341,28 @@ impl EntryPoint {
         is_conflict: impl Fn(&E) -> bool,
     ) -> Result<T, E> {
         let host = &self.sessions.dispatcher.reporter.host;
+        let mut turn = None;
         for number in 1..ATTEMPTS {
             match attempt().await {
                 Err(error) if is_conflict(&error) => {
+                    if turn.is_none() {
+                        turn = self.turn().await;
+                    }
                     host.sleep(CONFLICT.after(number, host.unit_random())).await;
                 }
                 done => return done,
             }
         }
         attempt().await
+    }
+
+    /// Waits until no other request of this entry point repeats its attempts; `None` if that takes too long.
+    async fn turn(&self) -> Option<MutexGuard<'_, ()>> {
+        let host = &self.sessions.dispatcher.reporter.host;
+        match select(self.turn.lock(), host.sleep(MAX_TURN_WAIT)).await {
+            Either::Left((turn, _)) => Some(turn),
+            Either::Right(_) => None,
+        }
     }
 
     /// Returns a token with its own name, for a caller that grants it together with others in one call and sends its
@@ -475,8 +494,12 @@ impl OpenSession<'_> {
     /// the messages.
     ///
     /// # Errors
-    /// Returns the errors of [`Session::commit`].
+    /// Returns the errors of [`Session::commit`], and [`CommitError::Refused`] if the application's work refuses the
+    /// commit.
     pub async fn commit(&mut self) -> Result<Vec<Message>, CommitError> {
+        if let Some(work) = self.work.clone() {
+            return self.commit_with(work.as_ref()).await;
+        }
         self.grant().await?;
         let committed = self.session.commit().await;
         self.settle_tokens(committed).await
