@@ -8,7 +8,7 @@ use dedup::{
     Admission, AdmittedClaim, CheckTokens, Claim, ClaimCondition, ClaimPartition, GrantTokens, Release,
     Tokens,
 };
-use futures::future::join_all;
+use futures::future::{join_all, try_join_all};
 use jiff::{SignedDuration, Timestamp};
 use messages::{AttemptId, Host, PartitionKey, StoreError, Token};
 
@@ -43,7 +43,13 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     duplicate_claim_changes_nothing(ports).await?;
     item_outlives_awaited_messages(ports).await?;
     expired_item_continues_from_document_fence(ports).await?;
+    grants(ports).await
+}
+
+/// Checks grants and revocations.
+async fn grants(ports: &Ports<'_>) -> CheckResult {
     granting_again_changes_nothing(ports).await?;
+    tokens_of_several_grants_add_up(ports).await?;
     repeated_begin_restores_no_token(ports).await?;
     token_is_granted_until_its_release(ports).await?;
     revoked_token_admits_nothing(ports).await
@@ -390,6 +396,34 @@ pub async fn granting_again_changes_nothing(ports: &Ports<'_>) -> CheckResult {
     let Tokens::Listed(tokens) = admitted.tokens else { panic!("there is a ledger") };
     assert_eq!(tokens.len(), 2, "the token and one mint");
     assert!(ports.claim.release(&partition.giving_back(attempt, admitted.fence, 1)).await?);
+    Ok(())
+}
+
+/// A call grants and revokes each of its tokens, whether or not the partition has others.
+pub async fn tokens_of_several_grants_add_up(ports: &Ports<'_>) -> CheckResult {
+    let partition = Partition::granted(ports).await?;
+    let mint = || Token::minted_at_entry(partition.id, ports.host.fresh_id());
+    let (kept, revoked) = ([mint(), mint()], [mint(), mint()]);
+    for tokens in [&kept, &revoked] {
+        ports.grant.grant(partition.id, tokens, partition.now).await?;
+    }
+    let granted = async |tokens: &[Token]| {
+        let looks = tokens.iter().map(|token| ports.check.is_granted(partition.id, token, partition.now));
+        try_join_all(looks).await
+    };
+    let first = std::slice::from_ref(&partition.token);
+    for tokens in [first, &kept, &revoked] {
+        assert!(granted(tokens).await?.into_iter().all(|is_granted| is_granted));
+    }
+    ports.grant.revoke(partition.id, &revoked, partition.now).await?;
+    assert_eq!(granted(&revoked).await?, [false, false]);
+    assert_eq!(granted(&kept).await?, [true, true]);
+    let begun = Partition::unknown(ports);
+    let tokens = [begun.token.clone(), Token::minted_at_entry(begun.id, ports.host.fresh_id())];
+    assert!(ports.grant.begin(begun.id, &tokens, begun.now).await?);
+    for token in &tokens {
+        assert!(ports.check.is_granted(begun.id, token, begun.now).await?);
+    }
     Ok(())
 }
 

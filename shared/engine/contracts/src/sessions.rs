@@ -49,6 +49,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     commit_stores_data_and_messages(ports).await?;
     a_repeated_commit_changes_nothing(ports).await?;
     commit_without_messages_writes_only_data(ports).await?;
+    every_view_of_session_is_stored(ports).await?;
     existing_view_is_not_replaced(ports).await?;
     abandoned_session_commits_nothing(ports).await?;
     committed_session_is_not_abandoned(ports).await?;
@@ -111,6 +112,19 @@ pub async fn a_repeated_commit_changes_nothing(ports: &Ports<'_>) -> CheckResult
     assert_eq!(sweep(ports, &session).await?.len(), 1);
     assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
     assert!(!session.is_due(ports).await?);
+    Ok(())
+}
+
+/// A session may show several instances.
+pub async fn every_view_of_session_is_stored(ports: &Ports<'_>) -> CheckResult {
+    let session = PreparedSession::new(ports, 1)?;
+    let shown: Vec<_> =
+        (0..3).map(|_| sample::view(ports.host, sample::partition(ports.host), 0, false)).collect();
+    let record = SessionRecord { views: shown.clone(), ..session.record };
+    assert_eq!(ports.commit.commit(&record).await?, CommitOutcome::Stored);
+    for view in shown {
+        assert_eq!(ports.views.view(view.partition).await?, Some(view));
+    }
     Ok(())
 }
 

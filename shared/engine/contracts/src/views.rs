@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::future::{try_join, try_join_all};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use messages::{Host, PartitionKey, StoreError};
 use outbox::{AgeFilter, FieldFilter, Page, View, ViewPosition, WriteViews};
 use saga::{Views, WriteDocuments};
@@ -62,7 +62,8 @@ pub async fn later_revision_replaces_earlier(ports: &Ports<'_>) -> CheckResult {
         view.body[revision.to_string()] =
             json!({ "only": ["here", null], "extended": { "$numberLong": "5" } });
         view.list = ports.host.fresh_id();
-        view.created_at = sample::later(view.created_at, -1);
+        // Stores keep milliseconds, which order the views of one second.
+        view.created_at = sample::later(view.created_at, -1) + SignedDuration::from_millis(250);
         ports.write.write(std::slice::from_ref(&view)).await?;
         assert_eq!(ports.views.written.view(partition).await?, Some(view));
     }

@@ -162,9 +162,9 @@ pub async fn conflict_does_not_affect_other_writes(ports: &Ports<'_>) -> CheckRe
     let (one, two) = (sample::partition(ports.host), sample::partition(ports.host));
     let entry = sample::entry(ports.host, two, sample::now(ports.host))?;
     let first = |partition| sample::persist(partition, None, sample::content(ports.host, "batch"));
-    let writes = [first(one), first(taken), Persist { add: vec![entry.clone()], ..first(two) }];
+    let writes = [first(taken), first(one), Persist { add: vec![entry.clone()], ..first(two) }];
     let answers = ports.write.persist(&writes, sample::now(ports.host)).await?;
-    assert_eq!(answers, [PersistOutcome::Stored, PersistOutcome::Conflict, PersistOutcome::Stored]);
+    assert_eq!(answers, [PersistOutcome::Conflict, PersistOutcome::Stored, PersistOutcome::Stored]);
     assert_eq!(ports.stored(one).await?.version, 1);
     assert_eq!(ports.stored(two).await?.outbox, [entry]);
     Ok(())
@@ -237,7 +237,9 @@ pub async fn ended_partition_is_absent_after_retention(ports: &Ports<'_>) -> Che
     ports.persist(sample::persist(partition, None, sample::ended(ports.host, ended_at))).await?;
     let expiry = sample::later(ended_at, ports.retention.as_secs());
     let is_there = async |now| {
-        ports.read.load(&[partition], now).await.map(|found| found.iter().flatten().any(Option::is_some))
+        let found = ports.read.load(&[partition], now).await?.iter().flatten().any(Option::is_some);
+        assert_eq!(ports.read.load_latest(partition, now).await?.is_some(), found);
+        Ok::<_, StoreError>(found)
     };
     assert!(is_there(ended_at).await?);
     assert!(is_there(sample::later(expiry, -1)).await?);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use messages::queue::MAX_BATCH;
-use messages::{Disposition, Outgoing};
+use messages::{Disposition, Outgoing, Queue};
 
 use super::{LONG, Ports, VISIBILITY};
 use crate::CheckResult;
@@ -13,6 +13,7 @@ use crate::CheckResult;
 pub async fn all(ports: &Ports<'_>) -> CheckResult {
     receive_is_limited_by_request_and_queue(ports).await?;
     batch_has_one_result_per_message(ports).await?;
+    failed_message_does_not_block_others(ports).await?;
     duplicates_are_both_delivered(ports).await
 }
 
@@ -23,9 +24,8 @@ pub async fn receive_is_limited_by_request_and_queue(ports: &Ports<'_>) -> Check
     for _ in 0..MAX_BATCH + 5 {
         messages.push(ports.outgoing(Duration::ZERO)?);
     }
-    let (first, second) = messages.split_at(MAX_BATCH);
-    ports.send(first).await?;
-    ports.send(second).await?;
+    // A batch of any size is sent.
+    ports.send(&messages).await?;
     let mut received = ports.receive.receive(&ports.queue, 3, LONG).await?;
     assert!(received.len() <= 3);
     let more = ports.receive.receive(&ports.queue, 100, LONG).await?;
@@ -57,6 +57,20 @@ pub async fn batch_has_one_result_per_message(ports: &Ports<'_>) -> CheckResult 
         assert_eq!(received.delivery.body, body);
         ports.answer(queue, &received.receipt, Disposition::Acknowledge).await?;
     }
+    Ok(())
+}
+
+/// A message to an unknown queue fails for good, and its result is at its place.
+pub async fn failed_message_does_not_block_others(ports: &Ports<'_>) -> CheckResult {
+    ports.drain().await?;
+    let (one, unknown) = (ports.outgoing(Duration::ZERO)?, ports.outgoing(Duration::ZERO)?);
+    let unknown = Outgoing { queue: Queue::named("unknown-queue"), ..unknown };
+    let results = ports.send.send(&[unknown, one.clone()]).await;
+    let failed: Vec<_> = results.iter().map(|sent| sent.as_ref().is_err_and(|e| !e.is_retryable())).collect();
+    assert_eq!(failed, [true, false], "{results:?}");
+    let received = ports.one(&ports.queue, LONG).await?;
+    assert_eq!(received.delivery.body, one.body);
+    ports.answer(&ports.queue, &received.receipt, Disposition::Acknowledge).await?;
     Ok(())
 }
 

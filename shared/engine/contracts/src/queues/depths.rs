@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use messages::{Depth, Disposition};
+use messages::{Depth, Disposition, Message, Presence, StoreError};
 
 use super::{LONG, Ports};
 use crate::CheckResult;
@@ -12,7 +12,8 @@ const MAX_POLLS: usize = 100;
 
 /// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> CheckResult {
-    messages_are_counted_by_state(ports).await
+    messages_are_counted_by_state(ports).await?;
+    message_is_located(ports).await
 }
 
 /// Visible messages, messages in flight, and delayed messages. The reported age belongs to an existing message.
@@ -34,6 +35,26 @@ pub async fn messages_are_counted_by_state(ports: &Ports<'_>) -> CheckResult {
             spec.queue
         );
     }
+    Ok(())
+}
+
+/// A service may be unable to report the presence of a message.
+pub async fn message_is_located(ports: &Ports<'_>) -> CheckResult {
+    ports.drain().await?;
+    let sent = ports.outgoing(Duration::ZERO)?;
+    let id = Message::decode(&sent.body)?.id;
+    let is = async |expected: Presence| {
+        let found = ports.inspect.locate(&ports.queue, id).await?;
+        assert!(found.is_none_or(|found| found == expected), "{found:?} instead of {expected:?}");
+        Ok::<_, StoreError>(())
+    };
+    is(Presence::Absent).await?;
+    ports.send(std::slice::from_ref(&sent)).await?;
+    is(Presence::Waiting).await?;
+    let received = ports.one(&ports.queue, LONG).await?;
+    is(Presence::Received).await?;
+    ports.answer(&ports.queue, &received.receipt, Disposition::Acknowledge).await?;
+    is(Presence::Absent).await?;
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Unit};
 use messages::StoreError;
 use outbox::records::RecordRead;
 use outbox::session::SessionStatus;
-use outbox::{CommitOutcome, Key, OwnedRecord, Record, StoredRecord, Write};
+use outbox::{CommitOutcome, Key, OwnedRecord, Record, SessionRecord, StoredRecord, Write};
 use serde_json::{Value, json};
 
 use super::{Ports, PreparedSession};
@@ -304,6 +304,8 @@ pub async fn commit_fails_if_read_record_was_changed(ports: &Ports<'_>) -> Check
                 PreparedSession::with_records(ports, entries, reads(), vec![write(written, json!("late"))])?;
             assert_eq!(late.commit(ports).await?, CommitOutcome::Changed);
             is_refused(ports, &late).await?;
+            let only_records = SessionRecord { views: Vec::new(), ..late.record };
+            assert_eq!(ports.commit.commit(&only_records).await?, CommitOutcome::Changed);
         }
     }
     assert_eq!((revision(ports, &key).await?, revision(ports, &steady).await?), (2, 1));
