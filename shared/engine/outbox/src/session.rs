@@ -437,7 +437,7 @@ fn millis(duration: Duration) -> u64 {
 /// Returns the delay and the control message of the next look-up for a record that does not exist yet; `None` if the
 /// maximum duration has passed.
 pub fn next_check(look: &SettleSession) -> Option<(Duration, SettleSession)> {
-    let increment_ms = look.increment_ms.saturating_mul(2).min(look.remaining_ms);
+    let increment_ms = look.increment_ms.saturating_mul(2).max(1).min(look.remaining_ms);
     if increment_ms == 0 {
         return None;
     }
@@ -465,5 +465,16 @@ mod tests {
         }
         assert_eq!(delays, [4, 8, 3]);
         assert_eq!(look.attempt, 3);
+    }
+
+    #[test]
+    fn checks_without_increment_last_as_long() {
+        let id = SessionId::from_uuid(uuid::Uuid::nil());
+        let options = Options { increment: Duration::ZERO, ..Options::default() };
+        let (mut look, mut total) = (first_check(id, &options), Duration::ZERO);
+        while let Some((delay, next)) = next_check(&look) {
+            (look, total) = (next, total + delay);
+        }
+        assert_eq!(total, options.max_commit);
     }
 }

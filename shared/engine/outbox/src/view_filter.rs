@@ -76,6 +76,8 @@ impl Condition {
     fn is_value(&self, field: &Value) -> bool {
         match field {
             Value::String(text) => *text == self.value,
+            // A whole amount of a field with fractions may be written without its fraction.
+            Value::Number(number) if number.is_f64() => self.value.parse().ok() == number.as_f64(),
             Value::Number(number) => number.to_string() == self.value,
             Value::Bool(truth) => truth.to_string() == self.value,
             Value::Null => self.value == "null",
@@ -96,6 +98,9 @@ mod tests {
     #[case::other_text("state=paid", false)]
     #[case::nested("customer.country=CH", true)]
     #[case::number("items=2", true)]
+    #[case::whole_amount("price=1000", true)]
+    #[case::amount("price=1000.00", true)]
+    #[case::other_amount("price=1000.5", false)]
     #[case::truth("is_gift=false", true)]
     #[case::missing_value("note=null", true)]
     #[case::element("tags=fragile", true)]
@@ -108,7 +113,7 @@ mod tests {
     fn condition_compares_field_with_text(#[case] condition: &str, #[case] matches: bool) {
         let body = json!({
             "state": "Paid", "customer": { "country": "CH" }, "items": 2, "is_gift": false, "note": null,
-            "tags": ["large", "fragile"], "formula": "a=b", "empty": "",
+            "price": 1000.0, "tags": ["large", "fragile"], "formula": "a=b", "empty": "",
         });
         assert_eq!(condition.parse::<FieldFilter>().unwrap().matches(&body), matches);
     }
