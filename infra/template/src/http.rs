@@ -89,7 +89,15 @@ impl Api {
 
 /// Returns the routes.
 pub fn router(api: Api) -> Router {
-    Router::new().route("/jobs/{name}", post(request).get(job)).with_state(api).layer(from_fn(continue_trace))
+    let routes = Router::new().route("/jobs/{name}", post(request).get(job)).with_state(api);
+    routes.layer(from_fn(continue_trace)).layer(from_fn(finish))
+}
+
+/// Finishes a request even if its client disconnects. Otherwise, a session could be interrupted after its commit, and its
+/// messages would be sent minutes later.
+async fn finish(request: Request, next: Next) -> Response {
+    let response = tokio::spawn(next.run(request)).await;
+    response.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
 }
 
 /// Continues the trace of a request in the messages that it sends.
