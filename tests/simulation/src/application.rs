@@ -52,7 +52,11 @@ pub(crate) fn of<W: Workload>(workload: &W) -> Arc<dyn Application> {
         let workload = workload.clone();
         move |state: &<W::Saga as Saga>::State| workload.may_wait(state)
     };
-    let first = OtherSaga::new(workload.saga(), may_wait);
+    let may_stay_open = {
+        let workload = workload.clone();
+        move |state: &<W::Saga as Saga>::State| workload.may_stay_open(state)
+    };
+    let first = OtherSaga::staying_open(workload.saga(), may_wait, may_stay_open);
     let sagas = std::iter::once(first).chain(workload.others()).collect();
     Arc::new(TypedApplication { sagas, workload: workload.clone() })
 }
@@ -205,7 +209,7 @@ impl<W: Workload> Rules for TypedApplication<W> {
     }
 
     fn may_stay_open(&self, state: &State) -> bool {
-        first::<W>(state).is_some_and(|state| self.workload.may_stay_open(state))
+        self.sagas.iter().any(|saga| saga.0.may_stay_open(state))
     }
 
     fn may_wait(&self, state: &State) -> bool {

@@ -45,8 +45,9 @@ impl World {
             return Next::Rest;
         }
         if self.stats.steps > self.config.max_steps {
-            let steps = self.config.max_steps;
-            self.violate(Invariant::Quiescence, || format!("no rest after {steps} steps"));
+            let (steps, busiest) = (self.config.max_steps, self.queues.busiest());
+            let why = busiest.map(|message| format!("; most often received: {message}")).unwrap_or_default();
+            self.violate(Invariant::Quiescence, || format!("no rest after {steps} steps{why}"));
             return Next::Rest;
         }
         self.advance_restore();

@@ -18,7 +18,17 @@ pub struct OtherSaga(pub(crate) Arc<dyn AnySaga>);
 impl OtherSaga {
     /// Takes a saga, and whether an instance of it may wait in a state without a timer that runs.
     pub fn new<S: Saga>(saga: S, may_wait: impl Fn(&S::State) -> bool + Send + Sync + 'static) -> Self {
-        Self(Arc::new(TypedSaga { saga, may_wait }))
+        Self::staying_open(saga, may_wait, |_| false)
+    }
+
+    /// Works like [`OtherSaga::new`], for a saga whose instances may stay in some states when no message is left; see
+    /// [`Workload::may_stay_open`](crate::Workload::may_stay_open).
+    pub fn staying_open<S: Saga>(
+        saga: S,
+        may_wait: impl Fn(&S::State) -> bool + Send + Sync + 'static,
+        may_stay_open: impl Fn(&S::State) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(TypedSaga { saga, may_wait, may_stay_open }))
     }
 }
 
@@ -29,6 +39,8 @@ pub(crate) trait AnySaga: Send + Sync {
     fn read(&self, content: &Content) -> Result<State, String>;
     /// Returns `true` if this is a state of this saga that may wait without a timer.
     fn may_wait(&self, state: &State) -> bool;
+    /// Returns `true` if this is a state of this saga that may last when no message is left.
+    fn may_stay_open(&self, state: &State) -> bool;
     fn postpones(&self, state: Option<&State>, message: &Message, now: Timestamp) -> bool;
     fn embed_reply_token(&self, request: &mut Body, reply_token: &Token);
     /// Computes the write that these messages have to lead to.
@@ -40,12 +52,18 @@ pub(crate) trait AnySaga: Send + Sync {
     ) -> Result<ExpectedWrite, String>;
 }
 
-struct TypedSaga<S, F> {
+struct TypedSaga<S, F, G> {
     saga: S,
     may_wait: F,
+    may_stay_open: G,
 }
 
-impl<S: Saga, F: Fn(&S::State) -> bool + Send + Sync> AnySaga for TypedSaga<S, F> {
+impl<S, F, G> AnySaga for TypedSaga<S, F, G>
+where
+    S: Saga,
+    F: Fn(&S::State) -> bool + Send + Sync,
+    G: Fn(&S::State) -> bool + Send + Sync,
+{
     fn queue(&self) -> Queue {
         S::Event::QUEUE
     }
@@ -57,6 +75,10 @@ impl<S: Saga, F: Fn(&S::State) -> bool + Send + Sync> AnySaga for TypedSaga<S, F
 
     fn may_wait(&self, state: &State) -> bool {
         state.downcast_ref().is_some_and(&self.may_wait)
+    }
+
+    fn may_stay_open(&self, state: &State) -> bool {
+        state.downcast_ref().is_some_and(&self.may_stay_open)
     }
 
     fn postpones(&self, state: Option<&State>, message: &Message, now: Timestamp) -> bool {

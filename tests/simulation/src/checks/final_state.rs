@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use messages::{PartitionKey, Token};
+use messages::{Message, PartitionKey, Token};
 use outbox::View;
 use outbox::session::SessionStatus;
 
@@ -87,8 +87,8 @@ impl World {
             return Ok(());
         }
         if self.views.get(&partition) != Some(shown) {
-            let found = self.views.get(&partition).map(|view| view.revision);
-            let detail = format!("view {partition} has revision {found:?}, and not {}", shown.revision);
+            let found = self.views.get(&partition).map(|view| view.body.to_string());
+            let detail = format!("view {partition} is {found:?}, and not {}", shown.body);
             return broken(Invariant::EffectsTakeEffectOnce, detail);
         }
         Ok(())
@@ -122,6 +122,13 @@ impl World {
         }
     }
 
+    /// Returns `true` if an event of a partition remains a dead letter, because its saga refuses it.
+    fn is_refused(&self, partition: PartitionKey) -> bool {
+        let of_it = |body: &str| Message::decode(body).is_ok_and(|message| message.partition == partition);
+        let dead = self.queues.dead_letters().map(|copy| copy.body.as_ref());
+        dead.chain(self.failures.open()).any(|body| of_it(body) && self.stays_dead(body))
+    }
+
     fn sessions_at_rest(&self) -> CheckResult {
         for (id, partition) in &self.checks.sessions {
             let Some(stored) = self.sessions.get(id) else {
@@ -132,7 +139,7 @@ impl World {
             }
             debug_assert!(stored.found != SessionStatus::Nothing);
             let begins = self.checks.beginning.contains(id) && stored.found == SessionStatus::Committed;
-            if begins && !self.documents.contains_key(partition) {
+            if begins && !self.documents.contains_key(partition) && !self.is_refused(*partition) {
                 let detail = format!("session {id} was committed, and partition {partition} never began");
                 return broken(Invariant::Quiescence, detail);
             }

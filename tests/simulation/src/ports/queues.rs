@@ -6,6 +6,7 @@ use messages::{Queue, QueueSpec};
 use outbox::session::CONTROL;
 use saga::SAGA;
 
+use crate::describe::describe;
 use crate::model::Station;
 use crate::time::span;
 
@@ -133,6 +134,13 @@ impl Queues {
     pub(crate) fn left(&self) -> Option<(&str, usize)> {
         let left = self.queues.iter().find(|stored| stored.is_worked && !stored.copies.is_empty());
         left.map(|stored| (stored.spec.queue.name(), stored.copies.len()))
+    }
+
+    /// Returns the waiting message that was received most often, or the latest of those.
+    pub(crate) fn busiest(&self) -> Option<String> {
+        let waiting = self.queues.iter().filter(|stored| stored.is_worked).flat_map(|stored| &stored.copies);
+        let copy = waiting.max_by_key(|copy| (copy.receive_count, copy.seq))?;
+        Some(format!("{}, {} times", describe(&copy.body), copy.receive_count))
     }
 
     /// Returns the dead letters that wait for an operator.

@@ -1,10 +1,11 @@
-//! A saga that never ends: an account that counts its payments. A client also sends commands without an event.
+//! A saga that never ends: an account that counts its payments. A client also sends commands without an event, and events
+//! that are never accepted.
 
 use async_trait::async_trait;
 use dedup::{CommandMessage, Handler, HandlerError, HandlerResult};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use messages::{PartitionKey, Payload, Queue, QueueSpec, Reporter, messages};
+use messages::{Message, PartitionKey, Payload, Queue, QueueSpec, Reporter, messages};
 use saga::{Decision, Engine, EntryPoint, Event, Function, SAGA, Saga, Service, Source, System};
 use simulation::{Access, Config, Invariant, Mode, Range, Rng, Violation, Workload, run_many};
 
@@ -14,6 +15,8 @@ messages! {
     /// The events of an account.
     pub(crate) enum AccountEvent of "accounts" to SAGA {
         Paid {} = 1,
+        /// Postponed until the account has a payment.
+        Closed {} = 1,
     }
 }
 
@@ -31,8 +34,12 @@ impl Saga for Account {
     type State = u32;
     type Event = AccountEvent;
 
-    fn transition(&self, paid: &u32, _: &Event<'_, AccountEvent>, _: Timestamp) -> Decision<u32> {
-        Decision::to(paid + 1, "paid").into()
+    fn transition(&self, paid: &u32, event: &Event<'_, AccountEvent>, _: Timestamp) -> Decision<u32> {
+        match (event.body, paid) {
+            (AccountEvent::Closed {}, 0) => Decision::postpone("nobody has paid"),
+            (AccountEvent::Closed {}, _) => Decision::ignore("accounts stay open"),
+            (AccountEvent::Paid {}, _) => Decision::to(paid + 1, "paid").into(),
+        }
     }
 
     fn ended_at(&self, _: &u32) -> Option<Timestamp> {
@@ -114,6 +121,10 @@ impl Workload for Accounts {
             for _ in 0..rng.between(0, 2) {
                 commit(&entry, account, &AccountEvent::Paid {}).await;
             }
+            if rng.one_in(4) {
+                let unpaid = PartitionKey::from_uuid(engine.host.fresh_id());
+                commit(&entry, unpaid, &AccountEvent::Closed {}).await;
+            }
         })
     }
 
@@ -123,6 +134,10 @@ impl Workload for Accounts {
 
     fn may_wait(&self, _: &u32) -> bool {
         true
+    }
+
+    fn refuses(&self, (): &(), message: &Message) -> bool {
+        message.body.name == "Closed"
     }
 }
 
