@@ -89,9 +89,8 @@ impl<'a, I: StepSaga> Turn<'a, I> {
         self.run.phase = Phase::Running;
         for node in self.steps.nodes.iter().filter(|node| node.performed_at_start && node.is_in(list_version))
         {
-            let applies = self.run.context().is_some_and(|context| node.applies(&context));
             let performed = StepState::Completed { output: Value::Null };
-            self.set(node.name, if applies { performed } else { StepState::Skipped });
+            self.set(node.name, if self.applies(node) { performed } else { StepState::Skipped });
         }
         match &self.before.phase {
             Phase::Signalled { stop: Some(reason) } => self.stop(reason.clone()),
@@ -276,9 +275,10 @@ impl<'a, I: StepSaga> Turn<'a, I> {
         }
     }
 
-    /// Requests each step whose predecessors are completed.
+    /// Requests each step whose predecessors are completed. The requests come last: a signal that was rejected before its
+    /// turn stops the run, and a run that ends at once could not receive their replies.
     fn go_on(&mut self) {
-        let mut settled = Vec::with_capacity(self.steps.nodes.len());
+        let (mut settled, mut requested) = (Vec::with_capacity(self.steps.nodes.len()), Vec::new());
         for node in &self.steps.nodes {
             let is_next = node.predecessors.iter().all(|place| settled[*place]);
             if !node.is_in(self.run.list_version) {
@@ -286,33 +286,40 @@ impl<'a, I: StepSaga> Turn<'a, I> {
                 continue;
             }
             if is_next && !self.run.steps.contains_key(node.name) {
-                self.begin(node);
+                match node.request.is_some() && self.applies(node) {
+                    true => requested.push(node),
+                    false => self.begin_without_request(node),
+                }
                 if self.run.phase != Phase::Running {
                     return;
                 }
             }
             settled.push(self.run.steps.get(node.name).is_some_and(StepState::is_settled));
         }
+        for node in requested {
+            self.request(node, Ask::Perform { attempt: 1 });
+            self.set(node.name, StepState::Requested { attempt: 1 });
+        }
         if settled.iter().all(|is_settled| *is_settled) {
             self.run.phase = Phase::Completed { at: self.now };
         }
     }
 
-    fn begin(&mut self, node: &Node<I>) {
-        let applies = self.run.context().is_some_and(|context| node.applies(&context));
-        let state = match (applies, &node.request, self.run.signals.get(node.name)) {
-            (false, ..) => StepState::Skipped,
-            (true, Some(_), _) => {
-                self.request(node, Ask::Perform { attempt: 1 });
-                StepState::Requested { attempt: 1 }
-            }
-            (true, None, Some(Signal::Resolved { value })) => StepState::Completed { output: value.clone() },
-            (true, None, Some(Signal::Rejected { reason })) => {
+    fn applies(&self, node: &Node<I>) -> bool {
+        self.run.context().is_some_and(|context| node.applies(&context))
+    }
+
+    /// Begins a step that waits for a signal or is skipped.
+    fn begin_without_request(&mut self, node: &Node<I>) {
+        let state = match (self.applies(node), self.run.signals.get(node.name)) {
+            (false, _) => StepState::Skipped,
+            (true, Some(Signal::Resolved { value })) => StepState::Completed { output: value.clone() },
+            (true, Some(Signal::Rejected { reason })) => {
                 let reason = format!("{} was rejected: {reason}", node.name);
                 self.stop(reason);
                 return;
             }
-            (true, None, None) => StepState::Waiting,
+            (true, None) => StepState::Waiting,
         };
         self.set(node.name, state);
     }

@@ -4,6 +4,7 @@
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use messages::{Message, MessageId, Payload, Queue};
+use proptest::prelude::*;
 use rstest::rstest;
 use saga::{Decision, Effect, Event, Saga};
 use serde::{Deserialize, Serialize};
@@ -81,6 +82,11 @@ fn next(machine: &StepMachine<Input>, run: &mut Run<Input>, event: &steps::StepE
         panic!("{event:?} changed nothing: {:?}", decide(machine, run, event))
     };
     *run = *advance.next;
+    let waits = |effect: &Effect| matches!(effect, Effect::Request { .. } | Effect::Schedule { .. });
+    assert!(
+        run.ended_at().is_none() || !advance.effects.iter().any(waits),
+        "it could receive nothing: {run:?}"
+    );
     let effects = advance.effects.iter().filter_map(|effect| match effect {
         Effect::Request { body, .. } => {
             Some(format!("{} {}", body.name, body.data.value()["step"].as_str()?))
@@ -296,6 +302,21 @@ fn signals_are_kept_until_their_turn() {
 }
 
 #[test]
+fn early_rejection_prevents_parallel_requests() {
+    for is_first in [true, false] {
+        let (ship, consent) = (one("ship"), wait("consent"));
+        let parallel = if is_first { par([consent, ship]) } else { par([ship, consent]) };
+        let machine = machine(seq([one("pay").pivot(), parallel]));
+        let mut run = Run::default();
+        next(&machine, &mut run, &started());
+        let rejected = Rejected { step: "consent".to_owned(), reason: "no".to_owned() };
+        next(&machine, &mut run, &rejected);
+        assert_eq!(next(&machine, &mut run, &completed("pay")), [] as [&str; 0]);
+        assert!(matches!(run.phase, Phase::Failed { .. }) && !run.steps.contains_key("ship"), "{run:?}");
+    }
+}
+
+#[test]
 fn choice_performs_one_of_two_parts() {
     let steps = || {
         let (yes, no) = (one("b").when(|run| run.flag), one("c").when(|run| !run.flag));
@@ -474,5 +495,106 @@ fn minted_tokens_suffice_for_every_event() {
             let needed = effects.iter().filter(|effect| !effect.starts_with("no ")).count();
             assert!(machine.tokens(&[event]) >= needed, "{event:?} needs {needed}: {effects:?}");
         }
+    }
+}
+
+/// A list of steps without names.
+#[derive(Debug, Clone)]
+enum Shape {
+    Step { option: u8 },
+    Wait,
+    All { parts: Vec<Shape>, is_parallel: bool },
+}
+
+const NAMES: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
+
+fn shapes() -> impl Strategy<Value = Shape> {
+    let one = prop_oneof![4 => (0..8_u8).prop_map(|option| Shape::Step { option }), 1 => Just(Shape::Wait)];
+    one.prop_recursive(3, 12, 4, |part| {
+        (prop::collection::vec(part, 1..4), any::<bool>())
+            .prop_map(|(parts, is_parallel)| Shape::All { parts, is_parallel })
+    })
+}
+
+/// Builds a list; `None` if it has too many steps.
+fn built(shape: &Shape, names: &mut impl Iterator<Item = &'static str>) -> Option<Steps<Input>> {
+    let second = SignedDuration::from_secs(1);
+    let policy = RetryPolicy { max_attempts: 2, initial_interval: second, max_interval: second };
+    Some(match shape {
+        Shape::Wait => wait(names.next()?),
+        Shape::Step { option } => {
+            let step = one(names.next()?);
+            match option {
+                0 => step.pivot(),
+                1 => step.retry(policy),
+                2 => step.retry(policy).in_doubt(InDoubt::Undo),
+                3 => step.without_undo(),
+                4 => step.when(|run| run.flag),
+                _ => step,
+            }
+        }
+        Shape::All { parts, is_parallel } => {
+            let parts: Option<Vec<_>> = parts.iter().map(|part| built(part, names)).collect();
+            if *is_parallel { par(parts?) } else { seq(parts?) }
+        }
+    })
+}
+
+/// Returns an event that may arrive at a run, and that settles its first open step if `choice` is 0.
+fn event_for(run: &Run<Input>, choice: u8) -> Option<steps::StepEvent<Input>> {
+    let name = |place: u8| NAMES[usize::from(place) % NAMES.len()].to_owned();
+    let any_step = name(choice / 8);
+    match choice % 8 {
+        5 => return Some(cancelled()),
+        6 => return Some(Resolved { step: any_step, value: Value::Null }),
+        7 => return Some(Rejected { step: any_step, reason: "no".to_owned() }),
+        _ => {}
+    }
+    let is_running = run.phase == Phase::Running;
+    let has_timer = |state: &StepState| is_running || !matches!(state, StepState::Retrying { .. });
+    let open = run.steps.iter().filter(|(_, state)| has_timer(state));
+    let open: Vec<_> = open.filter_map(|(step, state)| reply(step, state, choice % 8)).collect();
+    let place = usize::from(choice / 8) % open.len().max(1);
+    open.into_iter().nth(place)
+}
+
+/// Returns the reply or timer that an open step waits for.
+fn reply(step: &str, state: &StepState, choice: u8) -> Option<steps::StepEvent<Input>> {
+    Some(match (state, choice) {
+        (StepState::Requested { .. }, 1 | 2) => refused(step),
+        (StepState::Requested { attempt }, 3 | 4) => failed(step, *attempt, None),
+        (StepState::Requested { .. }, _) => completed(step),
+        (StepState::Undoing { .. }, 1) => UndoRefused { step: step.to_owned(), reason: "late".to_owned() },
+        (StepState::Undoing { .. }, _) => undone(step),
+        (StepState::Retrying { .. }, _) => RetryDue { step: step.to_owned() },
+        (StepState::Waiting, _) => Resolved { step: step.to_owned(), value: Value::Null },
+        _ => return None,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+    /// Whatever happens in a run, it ends once its open steps are settled, and waits for nothing afterwards.
+    #[test]
+    fn every_list_of_steps_ends(shape in shapes(), choices in prop::collection::vec(any::<u8>(), 0..24)) {
+        let Some(machine) = built(&shape, &mut NAMES.into_iter()).and_then(|steps| StepMachine::new(steps).ok())
+        else { return Ok(()) };
+        let mut run = Run::default();
+        let late_start = choices.first().is_some_and(|choice| choice % 2 == 0);
+        let events = choices.into_iter().skip(1).chain(std::iter::repeat_n(0, 100));
+        if !late_start {
+            next(&machine, &mut run, &started());
+        }
+        for (n, choice) in events.enumerate() {
+            if n == 2 && late_start {
+                next(&machine, &mut run, &started());
+            }
+            let Some(event) = event_for(&run, choice) else { continue };
+            if matches!(decide(&machine, &run, &event), Decision::Advance(_)) {
+                next(&machine, &mut run, &event);
+            }
+        }
+        prop_assert!(run.ended_at().is_some(), "{shape:?} does not end: {run:?}");
     }
 }

@@ -9,7 +9,7 @@ use outbox::session::CONTROL;
 use saga::{Engine, Function, SAGA, System};
 use serde::{Deserialize, Serialize};
 use steps::{
-    Activity, ActivityError, Call, Client, ClientError, InDoubt, StepMachine, StepSaga, Steps,
+    Activity, ActivityError, Call, Client, ClientError, InDoubt, StepEvent, StepMachine, StepSaga, Steps,
     dead_letters_function, report_dead_letters, step, worker, worker_function,
 };
 use system_host::SystemHost;
@@ -72,7 +72,7 @@ impl Activity for Desk {
 static QUEUES: [QueueSpec; 9] = [
     QueueSpec::standard(SAGA, Queue::named("saga-dead")),
     QueueSpec::without_consumer(Queue::named("saga-dead")),
-    QueueSpec::standard(VISAS, Queue::named("visas-dead")),
+    QueueSpec::standard(VISAS, Queue::named("visas-dead")).with_events::<StepEvent<Visa>>(),
     QueueSpec::without_consumer(Queue::named("visas-dead")),
     QueueSpec::standard(DESKS, DESKS_DEAD),
     QueueSpec::standard(DESKS_DEAD, FAULTS_DEAD),
