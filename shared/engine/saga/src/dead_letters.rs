@@ -15,10 +15,9 @@ use messages::{Consumer, Message, Payload, Queue, QueueSpec, Reporter};
 
 use crate::engine::Engine;
 use crate::failures::{FailureReport, Failures, Origin};
+use crate::plan::REPORT;
 use crate::system::{MissingSetting, System};
 
-/// The index of the report among the replies to a command. A handler's own replies begin at 0.
-const REPORT: usize = 1_000_000;
 /// The reason if the queue reports none.
 const NO_REASON: &str = "its handler never succeeded";
 /// The reason why the failure needs no retry.

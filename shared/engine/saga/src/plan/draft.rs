@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use messages::{Message, MessageId, PartitionKey, Payload, Token, Verdict};
 use outbox::{Entry, Key, Kind, Settlement};
 
-use super::{IncomingEvent, MessageDecision, Plan, PlanError, PlanInput};
+use super::{IncomingEvent, MessageDecision, Plan, PlanError, PlanInput, REPORT};
 use crate::decision::{Advance, Decision};
 use crate::document::{self, Content, ExpectedMessage, ExpectedToken, Persist, ProcessedMessage};
 use crate::state_machine::{Event, Saga};
@@ -38,6 +38,8 @@ pub(super) struct Draft<'a, S: Saga> {
     /// `true` if an earlier attempt processed a message of the group. That attempt may have crashed before it sent its
     /// entries, so this one sends those that are due.
     recovered: bool,
+    /// `true` if a report about a dead-lettered command changes the document.
+    has_report: bool,
 }
 
 impl<'a, S: Saga> Draft<'a, S> {
@@ -69,6 +71,7 @@ impl<'a, S: Saga> Draft<'a, S> {
             processed_tokens: BTreeSet::new(),
             changed: false,
             recovered: false,
+            has_report: false,
         }
     }
 
@@ -169,6 +172,7 @@ impl<'a, S: Saga> Draft<'a, S> {
         // A timer that has fired is no longer running.
         self.timers.retain(|_, id| *id != message.id);
         self.cancel_sent_entries(message);
+        self.has_report |= is_report(message);
         // The removal of the token is a later call. Until then the id marks the message as processed.
         self.changed = true;
         self.processed.push(ProcessedMessage { id: message.id, token: message.token.clone() });
@@ -240,8 +244,11 @@ impl<'a, S: Saga> Draft<'a, S> {
         let is_found_again =
             |token: &&Token| self.processed.iter().any(|processed| processed.token.as_ref() == Some(*token));
         // A kept claim saves a call per attempt. Its conditions: the next attempt reads this write, few tokens have to
-        // be removed, and the ledger item expires neither before the partition's wait ends nor much later.
+        // be removed, and the ledger item expires neither before the partition's wait ends nor much later. The token of
+        // a command that was reported as failed is removed at once: a handler executes a late copy of the command as long
+        // as it finds the token.
         let keeps_claim = self.changed
+            && !self.has_report
             && input.is_counted()
             && ended_at.is_none()
             && remove.len() <= input.max_leftover
@@ -299,6 +306,11 @@ impl<'a, S: Saga> Draft<'a, S> {
             .map(|entry| Settlement::takeover(entry, self.input.claim_until))
             .collect()
     }
+}
+
+/// Returns `true` if a message reports that a command was dead-lettered.
+fn is_report(message: &Message) -> bool {
+    message.causation_id.is_some_and(|command| command.derive(REPORT) == message.id)
 }
 
 /// Returns `true` if the attempt that stores an entry also performs it. Views are left to the sweep, which writes the
@@ -513,6 +525,21 @@ mod tests {
             let input = toy::PlanInput { fence: 7, ..toy::input(Some(&later)) };
             let copy = decide(&Toy, &input, &[incoming]).unwrap();
             assert!(copy.persist.is_none() && copy.decisions[0].verdict != Verdict::Ignored);
+        }
+    }
+
+    /// A handler executes a copy of the command as long as it finds the reply token.
+    #[test]
+    fn report_of_dead_letter_frees_its_token() {
+        let stored = toy::stored(&[toy::incoming(1, Event::Opened {})]);
+        let input = toy::PlanInput { max_leftover: 100, ..toy::input(Some(&stored)) };
+        let command = toy::id(7);
+        for (index, releases_claim) in [(0, false), (super::REPORT, true)] {
+            let mut reply = toy::incoming(2, Event::Prolonged {});
+            (reply.message.id, reply.message.causation_id) = (command.derive(index), Some(command));
+            let plan = decide(&Toy, &input, std::slice::from_ref(&reply)).unwrap();
+            assert_eq!(plan.releases_claim, releases_claim, "{index}");
+            assert!(plan.remove.contains(&reply.message.token.unwrap()), "a release removes it");
         }
     }
 

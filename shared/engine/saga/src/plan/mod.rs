@@ -84,6 +84,10 @@ impl<'a, S> PlanInput<'a, S> {
     }
 }
 
+/// The index of the report about a dead-lettered command among the replies to the command. A handler's own replies begin
+/// at 0.
+pub(crate) const REPORT: usize = 1_000_000;
+
 /// The minimum time by which the ledger item outlives the last awaited message: one day more than the maximum retention
 /// of a queue.
 pub(crate) const MARGIN: SignedDuration = SignedDuration::from_hours(15 * 24);
