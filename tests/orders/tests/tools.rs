@@ -13,7 +13,7 @@ use orders::shop::{Shop, partition};
 use orders::{QUEUES, SYSTEM, WAREHOUSE};
 use outbox::session::CONTROL;
 use saga::{Engine, SAGA};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn run(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_orders-tools"));
@@ -232,6 +232,9 @@ async fn operator_retries_failure_of_order() {
     let text = operator.text(&["failures", "archive", &id, "--reason", "the customer paid again"]);
     assert!(text.contains("1 failure archived"), "{text}");
     assert!(operator.text(&["failures", "list"]).contains("0 failures are open"));
+    assert_eq!(operator.json(&["failures", "list", "--state", "archived"])["id"], json!(id));
+    let refused = operator.output(&["failures", "groups", "--state", "lost"]);
+    assert!(String::from_utf8(refused.stderr).unwrap().contains("the states are open, retrying"));
 }
 
 #[tokio::test]

@@ -13,10 +13,10 @@ use super::{OpenSystem, program};
 /// Commands for failures.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// List open failures, the latest first
-    List(Filter),
-    /// Group open failures by cause
-    Groups(Filter),
+    /// List failures in one state, the latest first
+    List(Listed),
+    /// Group failures in one state by cause
+    Groups(Listed),
     /// Show a failure with its message
     Show {
         /// Id of the failure
@@ -57,14 +57,36 @@ impl Filter {
         self.instance.is_none() && self.cause.is_none() && self.from.is_none()
     }
 
-    fn selection(&self) -> Selection {
+    fn selection(&self, status: FailureStatus) -> Selection {
         Selection {
             partition: self.instance,
             fingerprint: self.cause.clone(),
             place: self.from.clone(),
-            ..Selection::of(FailureStatus::Open)
+            ..Selection::of(status)
         }
     }
+}
+
+/// Selects the failures to list.
+#[derive(Debug, clap::Args)]
+pub struct Listed {
+    /// The failures by their properties
+    #[command(flatten)]
+    pub filter: Filter,
+    /// State: open, retrying, retried, closed or archived
+    #[arg(long, value_name = "STATE", default_value = "open", value_parser = status)]
+    pub state: FailureStatus,
+}
+
+impl Listed {
+    fn selection(&self) -> Selection {
+        self.filter.selection(self.state)
+    }
+}
+
+fn status(text: &str) -> Result<FailureStatus, String> {
+    let names = FailureStatus::ALL.map(FailureStatus::name).join(", ");
+    text.parse().map_err(|()| format!("the states are {names}"))
 }
 
 /// Selects the failures to retry, and the rate.
@@ -107,9 +129,9 @@ pub struct Close {
 pub(super) async fn run<P>(opened: &OpenSystem<P>, command: &Command) -> anyhow::Result<bool> {
     let store = &opened.engine.stores()?.failures;
     match command {
-        Command::List(filter) => list(opened, filter).await,
-        Command::Groups(filter) => {
-            groups(&store.groups(&filter.selection()).await?, opened.json)?;
+        Command::List(listed) => list(opened, listed).await,
+        Command::Groups(listed) => {
+            groups(&store.groups(&listed.selection()).await?, opened.json)?;
             Ok(true)
         }
         Command::Show { failure } => {
@@ -156,12 +178,19 @@ fn closed<P>(opened: &OpenSystem<P>, close: &Close, done: &str) -> anyhow::Resul
     Ok(true)
 }
 
-async fn list<P>(opened: &OpenSystem<P>, filter: &Filter) -> anyhow::Result<bool> {
+async fn list<P>(opened: &OpenSystem<P>, listed: &Listed) -> anyhow::Result<bool> {
     let store = opened.engine.stores()?.failures.as_ref();
-    let found = selected(store, &filter.selection(), usize::MAX).await?;
+    let found = selected(store, &listed.selection(), usize::MAX).await?;
     found.iter().try_for_each(|failure| show(failure, opened.json))?;
     if !opened.json {
-        output::line(&counted(found.len() as u64, "failure is open", "failures are open"))?;
+        let (one, many) = match listed.state {
+            FailureStatus::Retrying => ("failure is being retried", "failures are being retried"),
+            FailureStatus::Open => ("failure is open", "failures are open"),
+            FailureStatus::Retried => ("failure is retried", "failures are retried"),
+            FailureStatus::Closed => ("failure is closed", "failures are closed"),
+            FailureStatus::Archived => ("failure is archived", "failures are archived"),
+        };
+        output::line(&counted(found.len() as u64, one, many))?;
     }
     Ok(true)
 }
@@ -204,7 +233,10 @@ async fn retry<P>(opened: &OpenSystem<P>, args: &RetryArgs) -> anyhow::Result<bo
         ));
     }
     let failures = collected(opened).await?;
-    let selection = Selection { ids: args.failures.iter().copied().collect(), ..args.filter.selection() };
+    let selection = Selection {
+        ids: args.failures.iter().copied().collect(),
+        ..args.filter.selection(FailureStatus::Open)
+    };
     if args.dry_run {
         groups(&failures.snapshot(selection).await?.groups, opened.json)?;
         output::remark("nothing was changed");
