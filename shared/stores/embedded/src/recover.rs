@@ -113,6 +113,8 @@ fn release(db: &Connection, now: Timestamp) -> Result<(RecoveryReport, BTreeSet<
          WHERE json_extract(item, '$.holder') IS NOT NULL",
         [],
     )?;
+    // The claim of an entry that was taken over is also the time of its next attempt.
+    db.execute("UPDATE outbox SET next_attempt_at = due_at WHERE next_attempt_at = claimed_until", [])?;
     let claims = db.execute(
         "UPDATE outbox SET claimed_until = NULL,
             ready_at = CASE WHEN poisoned THEN NULL ELSE max(due_at, next_attempt_at) END

@@ -11,7 +11,7 @@ use embedded::Store;
 use imports::queues;
 use jiff::{SignedDuration, Timestamp};
 use messages::{AttemptId, Disposition, Outgoing, PartitionKey, ReceiveMessages, SendMessages, Token};
-use outbox::{InspectOutbox, OutboxRecord, Owner};
+use outbox::{InspectOutbox, OutboxRecord, Owner, Settlement};
 use saga::{Persist, WriteDocuments};
 
 use crate::depot::{Depot, TestResult};
@@ -146,6 +146,28 @@ async fn recovery_ends_outbox_claims_keeping_poison() -> TestResult {
         (*owner, entries),
         (Some(Owner::Saga(partition)), &vec![Ok(claimed[0].clone()), Ok(exhausted)])
     );
+    Ok(())
+}
+
+/// A takeover also sets the time of the next attempt, for which a new process need not wait.
+#[tokio::test]
+async fn recovery_ends_takeover_of_entry() -> TestResult {
+    let depot = Depot::new();
+    let (store, host) = (&depot.store, &*depot.host);
+    let lock = Store::lock(depot.folder.path())?;
+    let (partition, now) = (sample::partition(host), sample::now(host));
+    let entry = sample::entry(host, partition, now)?;
+    let content = sample::content(host, "x");
+    let write = Persist { add: vec![entry.clone()], ..sample::persist(partition, None, content) };
+    store.persist(&[write], now).await?;
+    let taken = Settlement::takeover(&entry, sample::later(now, 300));
+    store.settle(&[(partition, vec![taken])]).await?;
+    let outbox = store.saga_outbox();
+    let (owner, until) = (Owner::Saga(partition), sample::later(now, 600));
+    assert_eq!(claim(&outbox, owner, now, until).await?, []);
+    assert_eq!(store.recover(&lock).await?.claims, 1);
+    let claimed = claim(&outbox, owner, now, until).await?;
+    assert_eq!(claimed, [outbox::Entry { claimed_until: Some(until), ..entry }]);
     Ok(())
 }
 
