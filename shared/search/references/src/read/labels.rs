@@ -1,5 +1,7 @@
 //! Reads values after labels at the beginning of lines, for formats that differ only in their labels.
 
+use std::borrow::Cow;
+
 use super::{
     draft::Draft,
     entities,
@@ -7,6 +9,9 @@ use super::{
     names, notation, tidy,
 };
 use crate::{split::lines, work::spend};
+
+/// The maximum number of lines with a quotation mark before one that a spreadsheet quoted.
+const MAX_QUOTED: usize = 16;
 
 /// Finds the label at the beginning of a line, and the offset of its value.
 pub(super) type Label<'a, Name> = fn(&'a str) -> Option<(Name, usize)>;
@@ -46,6 +51,28 @@ fn without_page_end(text: &str) -> &str {
         rest = front;
     }
     rest
+}
+
+/// The text of a record that a spreadsheet saved: it quotes each line with a comma or a quotation mark. `is_value`
+/// recognizes the content of such a line.
+pub(super) fn unquoted(text: &str, is_value: impl Fn(&str) -> bool) -> Cow<'_, str> {
+    let inner = |line: &str| -> Option<String> {
+        let inner = line.strip_prefix('"')?.strip_suffix('"')?;
+        is_value(inner).then(|| inner.replace("\"\"", "\""))
+    };
+    let is_quoted = |at: usize| text[at + 1..].lines().next().is_some_and(|line| inner(line).is_some());
+    if !memchr::memmem::find_iter(text.as_bytes(), "\n\"").take(MAX_QUOTED).any(is_quoted)
+        || !spend(text.len())
+    {
+        return Cow::Borrowed(text);
+    }
+    let lines = lines::all(text).map(|line| inner(line).map_or(Cow::Borrowed(line), Cow::Owned));
+    let mut out = String::with_capacity(text.len());
+    for line in lines {
+        out.push_str(&line);
+        out.push('\n');
+    }
+    Cow::Owned(out)
 }
 
 /// Reads a record that consists of such values only.

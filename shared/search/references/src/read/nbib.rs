@@ -45,7 +45,7 @@ pub(crate) fn field(tag: &str) -> Option<FieldName> {
 pub(super) fn read(text: &str) -> Draft<'_> {
     let mut draft = Draft::default();
     let (mut source, mut has_journal, mut is_ovid) = (None, false, false);
-    for (name, value) in labels::values(text, tag) {
+    for (name, value) in labels::values(without_next_number(text), tag) {
         has_journal |= matches!(name, "JT" | "TA");
         // PubMed has no tag for the program or the database.
         is_ovid |= matches!(name, "VN" | "DB");
@@ -61,6 +61,17 @@ pub(super) fn read(text: &str) -> Draft<'_> {
         None => {}
     }
     draft
+}
+
+/// Removes the number of the next record, which programs write between blank lines: `2.`, `[2]`
+fn without_next_number(text: &str) -> &str {
+    let whole = text.trim_end();
+    let Some((front, last)) = whole.rsplit_once(['\n', '\r']) else { return text };
+    let bare = last.strip_prefix('[').and_then(|last| last.strip_suffix(']')).unwrap_or(last);
+    let number = bare.trim_end_matches('.');
+    let is_number = (1..=6).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit());
+    let before = front.strip_suffix('\r').unwrap_or(front);
+    if is_number && before.trim_end_matches([' ', '\t']).ends_with(['\n', '\r']) { before } else { text }
 }
 
 fn add<'a>(draft: &mut Draft<'a>, name: &'a str, value: &'a str, is_ovid: bool) {

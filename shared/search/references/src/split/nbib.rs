@@ -8,7 +8,7 @@
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
-    numbered,
+    numbered, ris,
     tagged::{LineRole, LineRules, OpenRecord, TaggedSplitter},
 };
 use crate::Format;
@@ -24,7 +24,8 @@ fn kind(line: &[u8]) -> LineRole {
         Some(b"PMC" | b"STAT" | b"UI" | b"VN") => LineRole::UntypedStart,
         Some(b"TI") => LineRole::Title(0),
         Some(_) => LineRole::Tag,
-        None if numbered::is_ovid(line) || unnumbered(line).len() < line.len() => LineRole::Type,
+        None if numbered::is_ovid(line) => LineRole::Rule,
+        None if unnumbered(line).len() < line.len() => LineRole::Type,
         None => LineRole::Other,
     }
 }
@@ -54,9 +55,15 @@ pub(super) fn tagged(line: &[u8]) -> Option<(usize, usize)> {
     known.then_some((name.len(), value))
 }
 
-/// Returns the format of an Ovid record by the line below its number.
+/// Returns the format of a record by the line below its number in angle brackets. Ovid also exports RIS and nbib.
 pub(crate) fn ovid_format(next: &[u8]) -> Format {
-    if tagged(next).is_some() { Format::Nbib } else { Format::Ovid }
+    if ris::type_code(next).is_some_and(|(code, _)| ris::is_type_code(code)) {
+        Format::Ris
+    } else if tagged(next).is_some() {
+        Format::Nbib
+    } else {
+        Format::Ovid
+    }
 }
 
 /// The tag of a line, and the offset of its value.
@@ -101,6 +108,9 @@ fn is_identifier(line: &[u8]) -> bool {
 
 fn begins_next(open: &OpenRecord, kind: LineRole) -> bool {
     match kind {
+        LineRole::Rule => true,
+        // The line above the identifier may have the number of the record.
+        LineRole::Type if open.began == LineRole::Rule && !open.filled => open.typed,
         LineRole::Type => open.typed || open.blanks > 0 || open.title.is_some(),
         LineRole::Number if open.title.is_some() => true,
         LineRole::Number | LineRole::UntypedStart => open.blanks > usize::from(open.is_spaced),

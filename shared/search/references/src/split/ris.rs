@@ -41,11 +41,12 @@ const SINGLE_BLANK: [&[u8; 2]; 83] = [
 ];
 
 /// Tags of more than two letters, and the usual tags of the same fields.
-const LONG_TAGS: [(&[u8], &[u8; 2]); 7] = [
+const LONG_TAGS: [(&[u8], &[u8; 2]); 8] = [
     (b"DESCRIPTORS", b"KW"),
     (b"KEYWORDS", b"KW"),
     (b"DOI", b"DO"),
     (b"PMID", b"C2"),
+    (b"PMC", b"C2"),
     (b"ISSN", b"SN"),
     (b"ISBN", b"SN"),
     (b"JOI", b"ID"),
@@ -107,11 +108,20 @@ pub(crate) fn tag(line: &[u8]) -> Option<([u8; 2], usize)> {
     Some(([first.to_ascii_uppercase(), second.to_ascii_uppercase()], marked + indent + width))
 }
 
-/// The usual tag in place of a longer one, and the width of the latter: `DESCRIPTORS  - ` of APA PsycNet.
+/// The usual tag in place of a longer one, and the width of the latter: `DESCRIPTORS  - ` of APA PsycNet. Programs also
+/// write the columns of nbib, `DOI - ` and `PMID- `.
 fn long_tag(line: &[u8]) -> Option<([u8; 2], usize)> {
     const DASH: &[u8] = b"  -";
+    const COLUMNS: usize = 4;
     let (name, usual) = LONG_TAGS.iter().find(|(name, _)| line.starts_with(name))?;
-    line[name.len()..].starts_with(DASH).then_some((**usual, name.len() + DASH.len()))
+    let rest = &line[name.len()..];
+    let width = match rest {
+        _ if rest.starts_with(DASH) => name.len() + DASH.len(),
+        [b'-', b' ', ..] if name.len() == COLUMNS => COLUMNS + 1,
+        [b' ', b'-', b' ', ..] if name.len() <= COLUMNS => name.len() + 2,
+        _ => return None,
+    };
+    Some((**usual, width))
 }
 
 /// The width of a tag with no-break spaces or a longer dash, in UTF-8, Windows-1252 or HTML. Web pages contain the

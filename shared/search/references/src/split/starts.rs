@@ -203,7 +203,7 @@ fn tagged(line: &[u8], after: &[u8]) -> Option<Format> {
         Some(Format::Ovid)
     } else if is_loose_ris(line, after) {
         Some(Format::LooseRis)
-    } else if is_nbib(line) {
+    } else if is_nbib(line) && !precedes_ris(after) {
         Some(Format::Nbib)
     } else if wos::is_type_line(line) || line.starts_with(b"FN Clarivate") || line.starts_with(b"FN Thomson")
     {
@@ -313,6 +313,17 @@ fn is_nbib(line: &[u8]) -> bool {
             Some(b"VN  -") => line[5..].trim_ascii().starts_with(b"Ovid"),
             _ => false,
         }
+}
+
+/// Returns `true` if the line after these identifiers has a tag of RIS that nbib lacks. They are fields of RIS then.
+fn precedes_ris(after: &[u8]) -> bool {
+    const TAGS: [&[u8; 2]; 20] = [
+        b"ER", b"VL", b"SP", b"EP", b"JO", b"JF", b"T1", b"T2", b"Y1", b"PY", b"UR", b"N1", b"N2", b"A1",
+        b"DA", b"ID", b"SN", b"L1", b"M1", b"C1",
+    ];
+    let is_identifier = |line: &&[u8]| line.starts_with(b"PMID") || line.starts_with(b"PMC ");
+    let next = lines_of(after).find(|line| !is_identifier(line));
+    next.and_then(ris::tag).is_some_and(|(name, _)| TAGS.contains(&&name))
 }
 
 /// Returns `true` for `%0 Journal Article`.

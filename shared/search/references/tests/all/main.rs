@@ -17,6 +17,7 @@ mod limits;
 mod merged;
 mod other_formats;
 mod pieces;
+mod programs;
 mod properties;
 mod samples;
 mod spreadsheets;
