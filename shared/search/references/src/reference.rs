@@ -23,9 +23,9 @@ pub struct Reference {
     pub date: Option<String>,
     /// The journal or book that contains the work; the abbreviation if the full name is missing.
     pub journal: Option<String>,
-    /// The volume of the journal or series, unchanged.
+    /// The volume of the journal or series, without a label.
     pub volume: Option<String>,
-    /// The issue of the volume, unchanged.
+    /// The issue of the volume, without a label.
     pub issue: Option<String>,
     /// The pages, unchanged; a separate first and last page are joined: `"152-160"`.
     pub pages: Option<String>,

@@ -35,10 +35,36 @@ const COLLECTIONS: [&str; 18] = [
 /// The states of records of MEDLINE on Ovid.
 const STATES: [&str; 5] = ["MEDLINE", "OLDMEDLINE", "In-Process", "In-Data-Review", "PubMed-not-MEDLINE"];
 
-/// Tags of RIS and EndNote under which databases also write a DOI.
-const DOI_TAGS: [&str; 20] = [
-    "custom1", "custom2", "custom3", "custom4", "custom5", "custom6", "custom7", "M1", "M3", "L3", "N1",
-    "U1", "U2", "U3", "U4", "U5", "C1", "C4", "C6", "C8",
+/// Tags of RIS, EndNote and BibTeX under which databases also write a DOI.
+const DOI_TAGS: [&str; 28] = [
+    "custom1",
+    "custom2",
+    "custom3",
+    "custom4",
+    "custom5",
+    "custom6",
+    "custom7",
+    "M1",
+    "M3",
+    "L3",
+    "N1",
+    "U1",
+    "U2",
+    "U3",
+    "U4",
+    "U5",
+    "C1",
+    "C2",
+    "C3",
+    "C4",
+    "C5",
+    "C6",
+    "C8",
+    "ID",
+    "AN",
+    "%M",
+    "accession-num",
+    "key",
 ];
 
 /// Parts of the addresses of trial registers.
@@ -91,7 +117,8 @@ impl Accessions {
     /// Inspects a value that has no field.
     pub(super) fn add(&mut self, tag: &str, value: &str) {
         let value = value.trim();
-        if DOI_TAGS.contains(&tag) && is_doi(value) {
+        // The number of a record in CENTRAL also has the form of a DOI.
+        if DOI_TAGS.contains(&tag) && is_doi(value) && !value.contains("/central/") {
             keep(&mut self.doi, doi(value));
         }
         if value.starts_with("http") {

@@ -108,11 +108,12 @@ fn parse_on_ovid(text: &str) -> Option<Citation<'_>> {
 /// Parses a citation in a column for the journal, in the form of Ovid or SinoMed. The pages show that the text is a
 /// citation.
 pub(super) fn parse_source(text: &str) -> Option<Citation<'_>> {
-    if !spend(5 * text.len()) {
+    if !spend(6 * text.len()) {
         return None;
     }
     let has_none = text.contains("(no pagination), ");
-    parse_dense(text)
+    parse_issue(text)
+        .or_else(|| parse_dense(text))
         .or_else(|| parse_japanese(text))
         .or_else(|| parse_lilacs(text))
         .or_else(|| parse_ovid(text))
@@ -121,12 +122,26 @@ pub(super) fn parse_source(text: &str) -> Option<Citation<'_>> {
         .filter(|found| !found.journal.is_empty())
 }
 
-/// Parses a citation of Ovid in a tag for the journal. The volume and the pages have their usual shape.
+/// Parses a citation in a tag for the journal. The volume and the pages have their usual shape.
 pub(super) fn parse_journal(text: &str) -> Option<Citation<'_>> {
     // Most names of journals have no digit.
-    if !text.bytes().any(|byte| byte.is_ascii_digit()) || !spend(5 * text.len()) {
+    if !text.bytes().any(|byte| byte.is_ascii_digit()) || !spend(9 * text.len()) {
         return None;
     }
+    let has_numbers = |found: &Citation<'_>| {
+        let is_volume =
+            (1..8).contains(&found.volume.len()) && found.volume.bytes().all(|byte| byte.is_ascii_digit());
+        is_volume && is_journal(found.journal) && are_pages(found.pages)
+    };
+    parse_journal_of_ovid(text)
+        .or_else(|| parse_issue(text).filter(has_numbers))
+        .or_else(|| parse_year_first(text).filter(has_numbers))
+        .or_else(|| parse_dense(text).filter(has_numbers))
+        .or_else(|| parse_numbers(text).filter(has_numbers))
+}
+
+/// Parses a citation of Ovid in a tag for the journal.
+fn parse_journal_of_ovid(text: &str) -> Option<Citation<'_>> {
     let has_none = text.contains("(no pagination), ");
     let is_volume = |text: &str| text.len() < 8 && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
     parse_ovid(text).filter(|found| is_volume(found.volume)).or_else(|| parse_without_volume(text)).filter(
@@ -473,6 +488,42 @@ fn parse_issue(text: &str) -> Option<Citation<'_>> {
     let is_number = numbers.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '(');
     (is_number && volume.len() < 16 && is_journal(journal) && are_pages(pages)).then_some(Citation {
         journal,
+        date,
+        volume,
+        issue,
+        pages,
+    })
+}
+
+/// `Journal of Tests 2020 Mar;12(3):123-129` of registers of trials and of PEDro.
+fn parse_year_first(text: &str) -> Option<Citation<'_>> {
+    /// The maximum number of words of a date.
+    const MAX_WORDS: usize = 3;
+    let (front, numbers) = text.split_once(';')?;
+    let starts = front.rmatch_indices(' ').map(|(at, _)| at).take(MAX_WORDS);
+    let at = starts.into_iter().find(|at| is_date(front[at + 1..].trim_end()))?;
+    let (volume, issue, pages) = numbers_of(numbers);
+    Some(Citation {
+        journal: front[..at].trim_end_matches([' ', '.', ',']),
+        date: front[at + 1..].trim_end(),
+        volume,
+        issue,
+        pages: pages.trim_end_matches('.'),
+    })
+}
+
+/// `Journal of Tests, 12(3), 123-129`, also with a colon before the pages, and with a date behind them.
+fn parse_numbers(text: &str) -> Option<Citation<'_>> {
+    /// The maximum length of an issue.
+    const MAX_ISSUE: usize = 12;
+    let (front, rest) = text.split_once('(')?;
+    let (issue, rest) = bracketed(rest, MAX_ISSUE)?;
+    let rest = rest.strip_prefix([',', ':'])?.trim().trim_end_matches('.');
+    let (pages, date) = rest.rsplit_once(", ").filter(|(_, date)| is_date(date)).unwrap_or((rest, ""));
+    let (journal, volume) = front.trim_end().rsplit_once(' ')?;
+    let is_number = issue.starts_with(|c: char| c.is_ascii_digit());
+    is_number.then(|| Citation {
+        journal: journal.trim_end_matches([',', ' ', ';']),
         date,
         volume,
         issue,

@@ -159,7 +159,13 @@ pub(crate) fn read(
     };
     if matches!(
         format,
-        Format::Ris | Format::LooseRis | Format::Refer | Format::EndNoteXml | Format::RefWorks
+        Format::Ris
+            | Format::LooseRis
+            | Format::Refer
+            | Format::EndNoteXml
+            | Format::RefWorks
+            | Format::BibTex
+            | Format::Csv { .. }
     ) {
         csv::complete_from_journal(&mut reference);
     }

@@ -154,6 +154,11 @@ impl<'a> FieldResolver<'a> {
         if LOCAL.iter().any(|scheme| value.text.trim_start().starts_with(scheme)) {
             return Some(value);
         }
+        // A DOI without its resolver has no address.
+        if identifiers::is_doi(value.text.trim()) && !value.text.trim().contains(' ') {
+            self.doi_in_link = self.doi_in_link.take().or_else(|| identifiers::doi(&value.text));
+            return Some(value);
+        }
         self.doi_in_link = self.doi_in_link.take().or_else(|| identifiers::doi_in_url(&value.text));
         self.pmid_in_link = self.pmid_in_link.take().or_else(|| identifiers::pmid_in_url(&value.text));
         if !wins || self.reference.url.is_some() {
@@ -298,18 +303,97 @@ fn choose_date<'a>(mut values: Vec<Value<'a>>, month_day: Option<Date>, left: &m
     settled
 }
 
+/// Removes labels before a number: `Vol. 12`, `Issue 3`. An abbreviation of one letter ends in a full stop.
+fn without_label<'a>(number: &'a str, labels: &[&str]) -> Option<&'a str> {
+    labels.iter().find_map(|label| {
+        let front = number.get(..label.len())?;
+        let rest = number[label.len()..]
+            .strip_prefix('.')
+            .map_or_else(|| number[label.len()..].strip_prefix(' ').filter(|_| label.len() > 1), Some)?;
+        let bare = rest.trim_start();
+        let is_number = !bare.is_empty() && bare.bytes().all(|byte| byte.is_ascii_digit());
+        (is_number && front.eq_ignore_ascii_case(label)).then_some(bare)
+    })
+}
+
+/// Divides `Vol. 12, No. 3` into volume and issue.
+fn labelled_parts(text: &str) -> Option<[String; 3]> {
+    const MARKS: [&str; 8] = [" no. ", " no ", " no.", " issue ", " iss. ", " nr. ", " number ", " n. "];
+    const MAX_TEXT: usize = 40;
+    if text.len() > MAX_TEXT {
+        return None;
+    }
+    let lower = text.to_ascii_lowercase();
+    let (volume, issue) = MARKS.iter().find_map(|label| lower.split_once(label))?;
+    let volume = volume.trim_end_matches([',', ';', ' ']);
+    let volume = without_label(volume, VOLUMES).unwrap_or(volume);
+    let is_number = |text: &str| (1..=4).contains(&text.len()) && text.bytes().all(|c| c.is_ascii_digit());
+    (is_number(volume) && is_number(issue.trim())).then(|| [volume, issue.trim(), ""].map(str::to_owned))
+}
+
+/// Labels before the number of a volume.
+const VOLUMES: &[&str] = &["volume", "vol", "v"];
+/// Labels before the number of an issue.
+const ISSUES: &[&str] = &["issue", "iss", "number", "no", "nr", "n"];
+
+/// Divides `12(3)` and `12(3):123-129` under the name for volumes or issues, if the issue has no other value.
+fn divide_numbers(reference: &mut Reference) {
+    const MAX_NUMBER: usize = 4;
+    const MAX_ISSUE: usize = 16;
+    let parts = |text: &str| {
+        let Some((volume, rest)) = text.split_once('(') else { return labelled_parts(text) };
+        let (issue, pages) = rest.split_once(')')?;
+        let (volume, issue) = (volume.trim(), issue.trim());
+        let is_volume =
+            (1..=MAX_NUMBER).contains(&volume.len()) && volume.bytes().all(|c| c.is_ascii_digit());
+        let is_issue = issue.len() <= MAX_ISSUE
+            && !issue.contains('(')
+            && (issue.starts_with(|c: char| c.is_ascii_digit()) || issue.starts_with("Suppl"));
+        let pages = if pages.is_empty() { "" } else { pages.strip_prefix(':')?.trim() };
+        let are_pages = pages.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '–'));
+        (is_volume && is_issue && are_pages).then(|| [volume, issue, pages].map(str::to_owned))
+    };
+    let (Some(found), only) = (match (&reference.volume, &reference.issue) {
+        (Some(volume), None) => (parts(volume), true),
+        (None, Some(issue)) => (parts(issue), true),
+        (Some(volume), Some(issue)) => {
+            let known = parts(issue).filter(|[own, ..]| own == volume);
+            (known.or_else(|| parts(volume).filter(|[_, own, _]| own == issue)), false)
+        }
+        (None, None) => (None, false),
+    }) else {
+        return;
+    };
+    let [volume, issue, pages] = found;
+    // Pages are lost if the record has others.
+    if !pages.is_empty() && (!only || reference.pages.is_some()) {
+        return;
+    }
+    (reference.volume, reference.issue) = (Some(volume), Some(issue));
+    if !pages.is_empty() {
+        reference.pages_normalized = pages::normalized(&pages);
+        reference.pages = Some(pages);
+    }
+}
+
 /// Removes the counters of Chinese, Japanese and Korean from volume and issue (`12巻`, `第3期`), labels, and other marks.
 fn remove_counters(reference: &mut Reference) {
-    let labels: [&[&str]; 2] = [&["v. ", "vol. ", "Vol. "], &["no. ", "No. "]];
-    for (number, labels) in [&mut reference.volume, &mut reference.issue].into_iter().zip(labels) {
+    let numbers = [(&mut reference.volume, VOLUMES), (&mut reference.issue, ISSUES)];
+    for (number, labels) in numbers {
         if let Some(number) = number
-            && let Some(bare) = labels.iter().find_map(|label| number.strip_prefix(label))
-            && !bare.is_empty()
-            && bare.bytes().all(|byte| byte.is_ascii_digit())
+            && let Some(bare) = without_label(number, labels)
         {
             *number = bare.to_owned();
         }
     }
+    if let Some(issue) = &mut reference.issue
+        && let Some(bare) = issue.strip_prefix('(').and_then(|issue| issue.strip_suffix(')'))
+        && !bare.contains(['(', ')'])
+        && bare.starts_with(|c: char| c.is_ascii_digit())
+    {
+        *issue = bare.to_owned();
+    }
+    divide_numbers(reference);
     for number in [&mut reference.volume, &mut reference.issue].into_iter().flatten() {
         if !number.is_ascii() {
             let bare = number.trim_matches(['第', '巻', '号', '號', '卷', '期', '권', '호']).trim();

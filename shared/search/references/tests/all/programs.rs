@@ -38,6 +38,24 @@ fn numbers_above_records_are_no_records() {
 }
 
 #[test]
+fn dois_without_resolver_are_found_under_other_names() {
+    for line in
+        ["ID  - 10.5555/a", "AN  - 10.5555/a", "C3  - doi:10.5555/a", "L3  - 10.5555/a", "UR  - 10.5555/A"]
+    {
+        let found = with(&[line]);
+        assert_eq!((found.doi, found.url), (text("10.5555/a"), None), "{line}");
+    }
+    let found = with(&["L3  - 10.5555/a", "UR  - https://example.org", "DO  - 10.5555/b"]);
+    assert_eq!((found.doi, found.url), (text("10.5555/b"), text("https://example.org")));
+    assert_eq!(found.extra["L3"], ["10.5555/a"]);
+    assert_eq!(with(&["ID  - 10.1002/central/CN-01900001"]).doi, None);
+    for key in ["10.5555/a", "https://doi.org/10.5555/a", "doi:10.5555/a"] {
+        let found = references(&format!("@article{{{key},\n title={{Tests}}, year={{2020}}}}")).remove(0);
+        assert_eq!(found.doi, text("10.5555/a"), "{key}");
+    }
+}
+
+#[test]
 fn tags_of_ris_may_have_columns_of_nbib() {
     let found = with(&["DOI - 10.5555/a", "ISSN- 1234-5678", "PMC - PMC6400001", "PMID- 30000001"]);
     assert_eq!((found.title.as_str(), found.doi), ("A trial of tests", text("10.5555/a")));
@@ -46,6 +64,64 @@ fn tags_of_ris_may_have_columns_of_nbib() {
     // A record of PubMed after one of RIS without its end.
     let joined = "TY  - JOUR\nTI  - First\nPMID- 30000001\nOWN - NLM\nTI  - Second\n";
     assert_eq!(references(joined).len(), 2);
+}
+
+#[test]
+fn volume_and_issue_in_one_value_are_divided() {
+    for (lines, [volume, issue, pages]) in [
+        (&["VL  - 12(3)"][..], ["12", "3", ""]),
+        (&["VL  - 12 (Suppl 1)"], ["12", "Suppl 1", ""]),
+        (&["VL  - 12(3):123-129"], ["12", "3", "123-129"]),
+        (&["IS  - 12(3)"], ["12", "3", ""]),
+        (&["VL  - 12", "IS  - 12(3)"], ["12", "3", ""]),
+        (&["VL  - Vol. 12, No. 3"], ["12", "3", ""]),
+        (&["VL  - 12, no. 3"], ["12", "3", ""]),
+        (&["VL  - Volume 12", "IS  - Issue 3"], ["12", "3", ""]),
+        (&["VL  - v.12", "IS  - (3)"], ["12", "3", ""]),
+        // Other values stay as they are.
+        (&["VL  - 12(3)", "IS  - 4"], ["12(3)", "4", ""]),
+        (&["VL  - 12(3):5-6", "SP  - 7"], ["12(3):5-6", "", "7"]),
+        (&["VL  - 12 (Basel)"], ["12 (Basel)", "", ""]),
+        (&["VL  - V12", "IS  - no"], ["V12", "no", ""]),
+    ] {
+        let found = with(lines);
+        let parts = [&found.volume, &found.issue, &found.pages].map(|part| part.as_deref().unwrap_or(""));
+        assert_eq!(parts, [volume, issue, pages], "{lines:?}");
+    }
+}
+
+#[test]
+fn citation_in_a_journal_tag_is_split() {
+    for (journal, year) in [
+        ("J Tests 2020 Mar;12(3):123-129", Some(2020)),
+        ("J Tests. 2020 Mar 5;12(3):123-129.", Some(2020)),
+        ("J Tests. 2020;12(3):123-129.", Some(2020)),
+        ("J Tests March 2020;12(3):123-129", Some(2020)),
+        ("J Tests; 12(3): 123-129, 2020", Some(2020)),
+        ("J Tests, 12(3), 123-129", None),
+        ("J Tests 12 (3), 123-129", None),
+    ] {
+        let table = format!("Title,Authors,Journal\nTests,Roe A,\"{journal}\"\n");
+        let entry = format!("@article{{a, title={{Tests}}, journal={{{journal}}}}}");
+        let others = [table, entry].map(|file| references(&file).remove(0));
+        for found in others.into_iter().chain([with(&[&format!("JO  - {journal}")])]) {
+            let parts = (found.journal, found.volume, found.issue, found.pages);
+            assert_eq!(parts, (text("J Tests"), text("12"), text("3"), text("123-129")), "{journal}");
+            assert_eq!(found.year, year, "{journal}");
+        }
+    }
+    for journal in [
+        "Proceedings of the Conference on Tests, 5-8 May 2019, 12",
+        "Lecture Notes in Tests 2019;12",
+        "Tests (Basel), 12",
+        "Transactions on Tests 12 (3)",
+        "IEEE 12th Conference (ICT), 2019",
+    ] {
+        assert_eq!(with(&[&format!("JO  - {journal}")]).journal, text(journal));
+    }
+    // Other tags have the numbers.
+    let given = "J Tests 2020;12(3):123-129";
+    assert_eq!(with(&[&format!("JO  - {given}"), "VL  - 12"]).journal, text(given));
 }
 
 #[test]
