@@ -28,7 +28,9 @@ pub(crate) const RULES: &[Rule] = &[
         "試験名", "연구제목", "عنوانمقاله",
         "dctermstitle", "titleofarticle", "titleofthearticle", "titleofpaper", "titleofthepaper", "titleofstudy",
         "titleofthestudy", "titleofpublication", "manuscripttitle", "referencetitle", "citationtitle", "reporttitle",
-        "thesistitle",
+        "thesistitle", "papername", "articlename", "nameofarticle", "nameofpaper", "titleofreference", "titleclean",
+        "titleen", "maintitle", "bibliographictitle", "chaptertitle", "dissertationtitle", "researchtitle",
+        "englishtitle",
     ] },
     Rule { field: Field::Author, names: &[
         "authorfullnames", "fullauthornames", "作者全名", "著者フルネーム", "authors", "author", "authornames", "firstauthors", "authorsprimary",
@@ -39,6 +41,8 @@ pub(crate) const RULES: &[Rule] = &[
         "autorherausgeberoderinstitution", "autorherausgeberoderorganisation",
         "dccontributorauthor", "dctermscreator", "allauthors", "listofauthors", "studyauthors", "authorsfullname",
         "leadauthor", "firstauthorname", "firstauthorlastname", "firstauthorsurname", "firstauthorslastname",
+        "authorname", "authorsname", "namesofauthors", "nameofauthors", "authorslist", "fullauthors", "authorsstring",
+        "authorstext",
     ] },
     Rule { field: Field::Editor, names: &[
         "editors", "editor", "secondaryauthors", "authorssecondary", "bookeditors", "bookauthors",
@@ -62,6 +66,8 @@ pub(crate) const RULES: &[Rule] = &[
         "fechaderegistro", "datadoregistro", "produceddate", "publicationdatey", "produceddatey",
         "jahrermittelt", "yearderived", "publishtime",
         "dcdateissued", "dctermsissued", "publishedprint", "publishedonline", "年代",
+        "yearofpub", "yearpub", "publisheddate", "publishdate", "publishyear", "publishingyear", "pubyr", "publyear",
+        "releasedate", "pdat",
     ] },
     Rule { field: Field::MonthDay, names: &["month", "publishedmonth", "day"] },
     Rule { field: Field::Journal, names: &[
@@ -77,6 +83,9 @@ pub(crate) const RULES: &[Rule] = &[
         "来源出版物名称", "出版物名", "来源出版物", "情報源",
         "sourcetitleanthologytitle",
         "dcrelationispartof", "dcrelationjournal", "dcsource", "dctermsispartof", "cgjournal", "nameofjournal", "nameofthejournal",
+        "journalconference", "conferencejournal", "journalorconference", "publicationvenue", "venuename", "publishedin",
+        "sourcename", "publicationsource", "nameofpublication", "journalfullname", "journalabbr", "medlineta",
+        "journalbooktitle",
     ] },
     Rule { field: Field::Book, names: &[
         "booktitle", "anthologytitle", "conferencetitle", "proceedingstitle",
@@ -88,7 +97,7 @@ pub(crate) const RULES: &[Rule] = &[
         "volume", "vol", "volumenumber", "journalvolume", "bibliovolume", "vl", "band", "jahrgang", "volumen",
         "卷", "卷号", "巻号", "巻", "권", "том", "tom", "cilt", "jaargang", "årgang", "ročník", "kötet", "τόμος",
         "prismvolume", "tomo", "tome", "دوره", "جلد", "المجلد",
-        "cgvolume",
+        "cgvolume", "volumeno", "volno",
     ] },
     Rule { field: Field::Issue, names: &[
         "issue", "number", "issuenumber", "journalissue", "journalnumber", "biblioissue", "no", "is", "heft",
@@ -96,13 +105,13 @@ pub(crate) const RULES: &[Rule] = &[
         "issueidentifier", "prismissueidentifier", "fascicolo", "fascículo", "ausgabe", "zeszyt",
         "شماره", "العدد",
         "númerodaedição", "númerodaedición",
-        "cgissue",
+        "cgissue", "issueno", "issuenr", "iss",
     ] },
     Rule { field: Field::Pages, names: &[
         "pages", "pagerange", "pagenumbers", "page", "pagespan", "pagination", "pageno", "seiten", "páginas", "paginas", "pagine",
         "页码", "起止页码", "页码范围", "页", "頁", "ページ", "페이지", "수록면", "seitenvonbis", "страницы", "頁次", "頁碼", "起止頁碼", "сторінки", "strony", "sayfa", "sayfalar", "sider", "sidor", "strany", "σελίδες",
         "pageinfo", "prismpagerange", "صفحات", "الصفحات",
-        "journalpages",
+        "journalpages", "pp", "pgs", "articlepages", "pagesarticlenumber",
     ] },
     Rule { field: Field::FirstPage, names: &[
         "startpage", "pagestart", "firstpage", "beginningpage", "bibliofirstpage", "bp", "sp", "articlenumber",
@@ -121,12 +130,13 @@ pub(crate) const RULES: &[Rule] = &[
         "prismdoi", "originalpaperdoi", "doiid",
         "digitalobjectidentifierdoi", "externalidsdoi",
         "dcidentifierdoi", "cgidentifierdoi", "doinumber", "doicode",
+        "doiorurl", "doiclean", "paperdoi", "linkdoi", "crossrefdoi",
     ] },
     Rule { field: Field::Pmid, names: &[
         "pmid", "pubmedid", "medlinepmid", "pubmedidentifier", "idspmid", "pm",
         "originalpaperpubmedid",
         "externalidspubmed",
-        "dcidentifierpmid",
+        "dcidentifierpmid", "pmidclean", "pmidnumber", "pubmedpmid",
     ] },
     Rule { field: Field::Accession, names: &[
         "accessionnumber", "uniqueidentifier", "ui", "an",
@@ -142,7 +152,8 @@ pub(crate) const RULES: &[Rule] = &[
         "zusammenfassung", "resumen", "résumé", "resumo", "riassunto", "摘要", "文摘", "抄録", "초록", "аннотация", "реферат", "中文摘要", "анотація", "streszczenie", "özet", "samenvatting", "sammendrag", "sammanfattning", "abstrakt", "abstrak", "περίληψη", "الملخص", "چکیده",
         "tiivistelmä", "description",
         "abstracts",
-        "dcdescriptionabstract", "dctermsabstract",
+        "dcdescriptionabstract", "dctermsabstract", "abstractclean", "paperabstract", "articleabstract",
+        "englishabstract",
     ] },
     Rule { field: Field::Keyword, names: &[
         "keywords", "keyword", "authorkeywords", "keywordsauthor", "indexkeywords", "keywordsplus", "tags", "manualtags", "automatictags",
@@ -152,14 +163,16 @@ pub(crate) const RULES: &[Rule] = &[
         "motsclés", "关键词", "关键字", "キーワード", "키워드", "주제어", "ключевыеслова", "關鍵詞", "關鍵字", "主题词", "ключовіслова", "słowakluczowe", "anahtarkelimeler", "trefwoorden", "palavraschave", "parolechiave", "nøkkelord", "nyckelord", "klíčováslova", "katakunci",
         "authkeywords", "motsclefs", "schlüsselwörter", "کلیدواژهها", "کلیدواژه", "الكلماتالمفتاحية",
         "作者关键字", "索引关键字", "著者キーワード", "索引キーワード",
-        "dcsubject", "dctermssubject",
+        "dcsubject", "dctermssubject", "keywordlist", "tagskeywords", "keywordstags", "mesh", "meshheadings",
+        "subjectheadings", "indexterms",
     ] },
     Rule { field: Field::Url, names: &[
         "url", "link", "urls", "links", "weblink", "articleurl", "documenturl", "studyurl", "fulltextlink",
         "fulltexturl", "plink", "記事url", "embaselink", "openurllink", "landingpageurl", "webaddress", "onlineadresse", "ur", "网址", "链接",
         "externalurl", "sourcelinkout", "dimensionsurl", "primarylocationlandingpageurl", "pdflink", "sourceurls",
         "resultlink", "prismurl", "uri", "リンク",
-        "dcidentifieruri",
+        "dcidentifieruri", "linktoarticle", "articlelink", "paperurl", "paperlink", "linktopaper", "weburl", "htmllink",
+        "permalink", "hyperlink", "pubmedlink", "pubmedurl", "pdfurl",
     ] },
     Rule { field: Field::Type, names: &[
         "publicationtype", "documenttype", "typeofreference", "referencetype", "itemtype", "articletype", "doctypes",
@@ -167,6 +180,7 @@ pub(crate) const RULES: &[Rule] = &[
         "pubtype", "subtypedescription",
         "tipodepublicação", "tipodepublicación", "tipodedocumento", "文献类型", "文献タイプ",
         "dctype", "dctermstype",
+        "publicationtypes", "typeofpublication", "typeofarticle", "typeofdocument", "papertype",
     ] },
     Rule { field: Field::Extra, names: &["nctid", "nctnumber"] },
 ];
@@ -440,6 +454,56 @@ fn without_language(name: &str) -> &str {
     bare.map_or(name, |(bare, _)| bare)
 }
 
+/// The maximum length of a name with alternatives or a remark.
+const MAX_EXPLAINED: usize = 64;
+
+/// Interprets a name with a remark about its values, or with alternatives: `Year (YYYY)`, `Title / Titel`,
+/// `Journal/Conference`. Columns with a plain name are preferred.
+fn explained(name: &str) -> Option<FieldName> {
+    const CONTAINERS: [&str; 5] = ["conference", "proceedings", "magazine", "newspaper", "website"];
+    if name.len() > MAX_EXPLAINED || !name.contains(['/', '(']) {
+        return None;
+    }
+    let is_container =
+        |named: &FieldName| matches!(named.field, Field::Journal | Field::Book | Field::Series);
+    let (mut found, mut others): (Option<FieldName>, bool) = (None, false);
+    let (bare, is_year) = without_remark(name);
+    for part in bare.split('/') {
+        let plain = plain_name(part);
+        match (INDEX.find(&plain), found) {
+            (Some(named), None) => found = Some(named),
+            (Some(named), Some(known)) if named.field == known.field => {}
+            (Some(named), Some(known)) if is_container(&named) && is_container(&known) => {
+                found = Some(if known.field == Field::Journal { known } else { named });
+            }
+            (None, _) if CONTAINERS.contains(&plain.as_str()) => others = true,
+            _ => return None,
+        }
+    }
+    let found = found.filter(|found| !others || is_container(found))?;
+    if is_year && found.field != Field::Date {
+        return None;
+    }
+    Some(FieldName { rank: u8::MAX, ..found })
+}
+
+/// Removes a remark at the end of a name, such as the notation of its values. Returns `true` if the remark is a year.
+fn without_remark(name: &str) -> (&str, bool) {
+    #[rustfmt::skip]
+    const REMARKS: [&str; 14] = [
+        "year", "link", "url", "full", "abbreviated", "english", "original", "ifavailable", "ifany", "optional",
+        "required", "fromto", "startend", "journal",
+    ];
+    let Some((front, remark)) = name.trim_end().strip_suffix(')').and_then(|name| name.rsplit_once('('))
+    else {
+        return (name, false);
+    };
+    let plain = plain_name(remark);
+    let is_notation = !plain.is_empty() && plain.bytes().all(|byte| matches!(byte, b'y' | b'm' | b'd'));
+    let is_known = is_notation || REMARKS.contains(&plain.as_str());
+    (if is_known { front } else { name }, is_notation || plain == "year")
+}
+
 /// Interprets the name of a column.
 pub(crate) fn column(name: &str, at: usize) -> Column {
     let name = unmarked_name(name);
@@ -460,7 +524,8 @@ pub(crate) fn column(name: &str, at: usize) -> Column {
                 name.to_ascii_lowercase().starts_with(CITATION).then(|| &plain[CITATION.len() - 1..])?;
             INDEX.find(bare)
         })
-        .or_else(|| INDEX.find(plain.get(..plain.len().checked_sub(1)?).filter(|_| has_type(&name))?));
+        .or_else(|| INDEX.find(plain.get(..plain.len().checked_sub(1)?).filter(|_| has_type(&name))?))
+        .or_else(|| explained(&name));
     Column { named, name }
 }
 

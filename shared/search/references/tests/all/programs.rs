@@ -143,3 +143,23 @@ fn lines_that_a_spreadsheet_quoted_are_read() {
     let found = with(&["AB  - They said", "\"it works\"", "\"KW  - tests\" and more"]);
     assert_eq!(found.r#abstract, text("They said \"it works\" \"KW - tests\" and more"));
 }
+
+#[test]
+fn remarks_and_alternatives_in_column_names_are_known() {
+    let file = "Titre / Title,Author(s) Name,Journal/Conference,Publication Year (YYYY),Volume No.,Issue No.,Pages (from-to),\
+        DOI (if available),Abstract / Summary,Link to article\n\
+        Tests,\"Roe A, Doe B\",J Tests,2020,12,3,1-9,10.5555/a,We test.,https://example.org\n";
+    let found = references(file).remove(0);
+    assert_eq!((found.title.as_str(), found.authors.len(), found.year), ("Tests", 2, Some(2020)));
+    assert_eq!((found.journal, found.volume, found.issue), (text("J Tests"), text("12"), text("3")));
+    assert_eq!(
+        (found.pages, found.doi, found.r#abstract),
+        (text("1-9"), text("10.5555/a"), text("We test."))
+    );
+    assert_eq!(found.url, text("https://example.org"));
+    // A plain name is preferred, and other remarks and alternatives have their own meaning.
+    let file = "Title (English),Title,Authors (Raw Affiliation),Authors,Author/Year,Title/Abstract screening\n\
+        Uno,Tests,Bonn,Roe A,Roe 2020,include\n";
+    let found = references(file).remove(0);
+    assert_eq!((found.title.as_str(), found.authors, found.year), ("Tests", vec!["Roe, A".to_owned()], None));
+}
