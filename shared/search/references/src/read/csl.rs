@@ -206,20 +206,24 @@ fn each(value: &Value, mut take: impl FnMut(&Value)) {
 }
 
 fn add(draft: &mut Draft<'_>, named: FieldName, value: &Value) {
-    match named.field {
-        Field::Author | Field::Editor => each(value, |value| {
+    match (named.field, value) {
+        // Other programs write all names as one text.
+        (field @ (Field::Author | Field::Editor), Value::String(names)) => {
+            draft.authors(field, names::split_cell(&entities::decode(names)));
+        }
+        (Field::Author | Field::Editor, _) => each(value, |value| {
             let is_author = value.get("creatorType").is_none_or(|role| role == "author");
             let field = if is_author { named.field } else { Field::Editor };
             if let Some(name) = person(value) {
                 draft.author(field, name);
             }
         }),
-        Field::Keyword => each(value, |value| {
+        (Field::Keyword, _) => each(value, |value| {
             let keywords = decoded(value);
             let separator = if keywords.contains(';') { ';' } else { ',' };
             keywords.split(separator).for_each(|keyword| draft.keyword(named.rank, keyword));
         }),
-        Field::Date => draft.add_decoded(named, Cow::Owned(date(value))),
+        (Field::Date, _) => draft.add_decoded(named, Cow::Owned(date(value))),
         _ => each(value, |value| {
             draft.add_decoded(named, Cow::Owned(decoded(value)));
         }),

@@ -71,6 +71,9 @@ pub(super) fn date(value: &str) -> Date {
     if let Some(day) = before_time(value) {
         return date(day);
     }
+    if let Some(value) = without_clock(value) {
+        return date(&value);
+    }
     // Chinese, Japanese and Korean dates have a letter after each number.
     let separates = |c: char| !c.is_alphanumeric() || matches!(c, '年' | '月' | '日' | '년' | '월' | '일');
     let words = || value.split(separates).filter(|word| !word.is_empty());
@@ -226,6 +229,16 @@ fn before_time(value: &str) -> Option<&str> {
     let at = value.find('T').filter(|at| *at > 0)?;
     let digit = |at: usize| value.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
     (digit(at - 1) && digit(at + 1)).then(|| &value[..at])
+}
+
+/// The date around a time, before a year: `Thu Mar 05 00:00:00 UTC 2020` of Java and Unix.
+fn without_clock(value: &str) -> Option<String> {
+    let colon = value.find(':')?;
+    let start = value[..colon].rfind(' ')?;
+    let end = colon + value[colon..].find(' ')?;
+    let is_clock = value[start + 1..end].split(':').all(|part| part.len() == 2 && part.parse::<u8>().is_ok());
+    let year = value[end..].rsplit(' ').next().and_then(four_digits);
+    (is_clock && year.is_some()).then(|| format!("{}{}", &value[..start], &value[end..]))
 }
 
 /// Parses a date as spreadsheets write it, with two digits for the year: `15-Jul-19`.

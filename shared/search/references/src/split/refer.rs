@@ -2,7 +2,7 @@
 //!
 //! A tagged line begins with `%` and one character. A record begins at `%0`, or at any tag after a blank line: blank
 //! lines separate records, and some programs omit `%0` or write it behind the title. The program of many journals (OJS)
-//! writes it behind the abstract.
+//! writes it behind the abstract. Blank lines in a record that begins at `%0` separate only records with a title each.
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
@@ -33,6 +33,8 @@ fn begins_next(open: &OpenRecord, kind: LineRole) -> bool {
     match kind {
         // The type of an open record may follow its title, or be given twice.
         LineRole::Type => open.blanks > 0 || (open.filled && open.typed),
+        // An abstract may end in a blank line. A second title begins another record.
+        LineRole::Title(_) | LineRole::UntypedStart if open.began == LineRole::Type => false,
         LineRole::Title(_) | LineRole::UntypedStart => open.blanks > usize::from(open.is_spaced),
         _ => false,
     }

@@ -163,3 +163,53 @@ fn remarks_and_alternatives_in_column_names_are_known() {
     let found = references(file).remove(0);
     assert_eq!((found.title.as_str(), found.authors, found.year), ("Tests", vec!["Roe, A".to_owned()], None));
 }
+
+#[test]
+fn blank_lines_in_tagged_endnote_end_no_record() {
+    let record = |title: &str| {
+        format!(
+            "%0 Journal Article\n%A Roe, A\n%T {title}\n%X First.\n\nSecond.\n\n%U https://example.org\n\n%D 2020\n\n"
+        )
+    };
+    let found = references(&[record("Tests"), record("More tests")].concat());
+    assert_eq!(found.len(), 2);
+    for found in found {
+        assert_eq!((found.r#abstract, found.year), (text("First. Second."), Some(2020)));
+        assert_eq!(found.url, text("https://example.org"));
+    }
+    // A second title begins a record without a type.
+    let file = format!("{}%A Doe, B\n%T Others\n", record("Tests"));
+    assert_eq!(references(&file).last().unwrap().authors, ["Doe, B"]);
+}
+
+#[test]
+fn names_in_one_text_of_json_are_split() {
+    for names in ["Roe, Ann; Doe, Bob", "Roe, Ann and Doe, Bob"] {
+        let file =
+            format!(r#"[{{"title":"Tests","type":"article-journal","issued":"2020","author":"{names}"}}]"#);
+        assert_eq!(references(&file)[0].authors, ["Roe, Ann", "Doe, Bob"]);
+    }
+    let file = r#"[{"title":"Tests","type":"report","issued":"2020","author":"World Health Organization"}]"#;
+    assert_eq!(references(file)[0].authors, ["World Health Organization"]);
+}
+
+#[test]
+fn numbers_of_listed_people_are_no_names() {
+    for (value, names) in [
+        ("1. Roe, Ann", &["Roe, Ann"][..]),
+        ("2) Doe B", &["Doe, B"]),
+        ("(1) Roe, Ann; (2) Doe, Bob", &["Roe, Ann", "Doe, Bob"]),
+        ("1. Roe A; 2. Doe B", &["Roe, A", "Doe, B"]),
+        ("3M Company", &["3M Company"]),
+        ("23andMe Research Team", &["23andMe Research Team"]),
+    ] {
+        assert_eq!(with(&[&format!("AU  - {value}")]).authors, names, "{value}");
+    }
+}
+
+#[test]
+fn dates_of_java_have_their_year_last() {
+    let found = with(&["PY  - Thu Mar 05 00:00:00 UTC 2020"]);
+    assert_eq!((found.year, found.date), (Some(2020), text("2020-03-05")));
+    assert_eq!(with(&["PY  - 2020-03-05 10:20:30"]).date, text("2020-03-05"));
+}

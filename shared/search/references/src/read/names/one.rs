@@ -15,7 +15,7 @@ use crate::work::spend;
 
 /// Converts one name to `"Family, Given"`, or returns `None` if the text contains no name.
 pub(in crate::read) fn one(name: &str) -> Option<String> {
-    let name = tidied(name)?;
+    let name = tidied(without_ordinal(name))?;
     if is_complete(&name) {
         return Some(with_suffix(name.into_owned()));
     }
@@ -50,6 +50,26 @@ pub(in crate::read) fn one(name: &str) -> Option<String> {
         }
         _ => line(name),
     }
+}
+
+/// Removes the number of a person in a list: `1. Roe, Ann`, `(2) Doe, Bob`.
+fn without_ordinal(name: &str) -> &str {
+    const MAX_DIGITS: usize = 3;
+    let text = name.trim_start();
+    let bracket = text.strip_prefix('(');
+    let number = bracket.unwrap_or(text);
+    let digits = number.bytes().take_while(u8::is_ascii_digit).count();
+    if !(1..=MAX_DIGITS).contains(&digits) {
+        return name;
+    }
+    let marks: &[char] = if bracket.is_some() { &[')'] } else { &['.', ')'] };
+    let rest = number[digits..].strip_prefix(marks).filter(|rest| rest.starts_with(' '));
+    // A name may begin with a number: `1. FC Tests`.
+    let is_person = |rest: &&str| {
+        let has_parts = rest.contains(", ") || rest.rsplit(' ').next().is_some_and(are_initials);
+        rest.starts_with(char::is_alphabetic) && has_parts
+    };
+    rest.map(str::trim_start).filter(is_person).unwrap_or(name)
 }
 
 /// Returns `true` if a name is already in the form `Family, Given`.
