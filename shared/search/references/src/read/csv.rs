@@ -288,7 +288,9 @@ fn add<'a>(draft: &mut Draft<'a>, named: FieldName, column: &'a str, cell: &'a s
                 draft.author(Field::Group, name);
             }
         }
-        Field::Keyword => list(&entities::decode(cell), |keyword| draft.keyword(named.rank, keyword)),
+        Field::Keyword => {
+            list(&entities::decode(cell), |keyword| draft.keyword(named.rank, without_descriptor(keyword)));
+        }
         Field::Issue | Field::Pages | Field::FirstPage | Field::LastPage => {
             match restored(named.field, cell) {
                 Restoration::Same => draft.add_as(named, column, entities::decode(without_fraction(cell))),
@@ -564,14 +566,29 @@ fn first_pmid(cell: &str) -> Option<(String, bool)> {
     }
 }
 
+/// Removes the number of a MeSH descriptor, as in `D006801:Humans` of pubmed_parser.
+fn without_descriptor(keyword: &str) -> &str {
+    let number = keyword.trim_start().strip_prefix('D').and_then(|rest| rest.split_once(':'));
+    let is_number =
+        |number: &str| (4..=9).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit());
+    number.filter(|(number, _)| is_number(number)).map_or(keyword, |(_, keyword)| keyword)
+}
+
 /// Splits a cell with several items: quoted, or separated by semicolons, bars, line breaks, or commas outside of
-/// brackets, as in "cyst (diagnosis, surgery), stomach".
+/// brackets, as in "cyst (diagnosis, surgery), stomach". Packages of R join at least three items by "and", and an array
+/// of PostgreSQL has braces.
 fn list(cell: &str, mut item: impl FnMut(&str)) {
+    const AND: &str = " and ";
+    let array = cell.trim().strip_prefix('{').and_then(|cell| cell.strip_suffix('}'));
+    let cell = array.filter(|inner| !inner.contains(['{', '}', '"', ':'])).unwrap_or(cell);
     if let Some(items) = frames::keywords(cell).or_else(|| notation::list(cell)) {
         return items.iter().for_each(|text| item(text));
     }
     if let Some(separator) = names::separator(cell) {
         return cell.split(separator).for_each(item);
+    }
+    if !cell.contains(',') && cell.matches(AND).count() > 1 {
+        return cell.split(AND).for_each(item);
     }
     let mut depth = 0_usize;
     cell.split(|c: char| {

@@ -213,3 +213,19 @@ fn dates_of_java_have_their_year_last() {
     assert_eq!((found.year, found.date), (Some(2020), text("2020-03-05")));
     assert_eq!(with(&["PY  - 2020-03-05 10:20:30"]).date, text("2020-03-05"));
 }
+
+#[test]
+fn cells_of_packages_are_split() {
+    let file = "pmid,title,authors,mesh_terms,keywords\n30000001,Tests,Roe|Ann|A;Doe|Bob|B|0000-0002-1825-0097,\
+        D006801:Humans; D000328:Adult,falls and gait and balance\n30000002,More,Roe A|Doe B|Poe C,,\"{falls,gait}\"\n\
+        30000003,Others,Roe|Ann|A,,health and safety\n";
+    let found = references(file);
+    assert_eq!(found[0].authors, ["Roe, Ann", "Doe, Bob"]);
+    assert_eq!(found[0].keywords, ["falls", "gait", "balance", "Humans", "Adult"]);
+    assert_eq!(found[1].authors, ["Roe, A", "Doe, B", "Poe, C"]);
+    assert_eq!(found[1].keywords, ["falls", "gait"]);
+    assert_eq!(
+        (&*found[2].authors, &*found[2].keywords),
+        (&["Roe, Ann".to_owned()][..], &["health and safety".to_owned()][..])
+    );
+}

@@ -12,6 +12,24 @@ use super::{
 };
 use crate::work::spend;
 
+/// Reads the names of pubmed_parser: `Roe|Ann|A;Doe|Bob|B|0000-0002-1825-0097`, with family name, given name and initials.
+fn in_parts(cell: &str) -> Option<Vec<String>> {
+    let name = |person: &str| {
+        let mut parts = person.split('|').map(str::trim);
+        let (family, given, initials) = (parts.next()?, parts.next()?, parts.next()?);
+        let agree = given.chars().next() == initials.chars().next() && are_initials(initials);
+        let is_last = parts.next().is_none_or(|number| number.is_empty() || number.contains('-'))
+            && parts.next().is_none();
+        (agree && is_last).then(|| joined(family, given))
+    };
+    if !cell.contains('|') {
+        return None;
+    }
+    let people: Option<Vec<_>> =
+        cell.split(';').filter(|person| !person.trim().is_empty()).map(name).collect();
+    Some(people?.into_iter().flatten().collect())
+}
+
 /// Splits the names in a table cell. Databases use four notations: `['A, B', 'C, D']`, semicolons, bars or line breaks,
 /// and commas that also occur inside names.
 pub(in crate::read) fn split_cell(cell: &str) -> Vec<String> {
@@ -32,6 +50,9 @@ pub(in crate::read) fn split_cell(cell: &str) -> Vec<String> {
         return items.iter().filter_map(|name| one(name)).collect();
     }
     if let Some(names) = between_signs(cell) {
+        return names;
+    }
+    if let Some(names) = in_parts(cell) {
         return names;
     }
     if let Some(separator) = separator(cell) {
