@@ -84,6 +84,45 @@ pub(super) fn volume_and_issue(text: &str) -> Option<(&str, &str)> {
     (is_year && known(volume) && known(issue)).then(|| (given(volume), given(issue)))
 }
 
+/// Replaces wide punctuation by ASCII behind the first digit: `中国医学 2020；12(3)：123-129`. VIP writes `.-` before pages.
+pub(super) fn narrow(text: &str) -> Cow<'_, str> {
+    let Some(at) = text.find(|c: char| c.is_ascii_digit()).filter(|_| !text.is_ascii()) else {
+        return Cow::Borrowed(text);
+    };
+    spend(text.len());
+    let (journal, numbers) = text.split_at(at);
+    let narrow = |c: char| match c {
+        '；' => ';',
+        '：' => ':',
+        '（' => '(',
+        '）' => ')',
+        '，' => ',',
+        other => other,
+    };
+    let numbers: String = numbers.chars().map(narrow).collect();
+    Cow::Owned(format!("{journal}{}", numbers.replace(").-", "):")))
+}
+
+/// Parses `2020,12(3)` and `2020,12(3):123-129`, as Wanfang and VIP write in one column.
+pub(super) fn numbers_of_year(text: &str) -> Option<Citation<'_>> {
+    const MAX_TEXT: usize = 48;
+    if text.len() > MAX_TEXT {
+        return None;
+    }
+    let (date, numbers) = text.trim().split_once([',', ';'])?;
+    let date = date.trim();
+    let (volume, issue, pages) = numbers_of(numbers);
+    let is_number = |text: &str| text.len() < 8 && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let has_issue = numbers.contains('(') && !issue.is_empty() && is_number(volume);
+    (is_year(date) && has_issue && (pages.is_empty() || are_pages(pages))).then_some(Citation {
+        journal: "",
+        date,
+        volume,
+        issue,
+        pages,
+    })
+}
+
 /// Parses a citation in the form of PubMed, Ovid or ProQuest.
 pub(super) fn parse(text: &str) -> Option<Citation<'_>> {
     if !spend(6 * text.len()) {

@@ -404,7 +404,9 @@ fn author_in_parts(draft: &mut Draft<'_>, header: &Header, row: &[Cow<'_, str>])
 
 fn add_citation<'a>(draft: &mut Draft<'a>, header: &Header, named: FieldName, column: &'a str, cell: &str) {
     let cited = entities::decode(cell);
-    if let Some((volume, issue)) = citation::volume_and_issue(&cited) {
+    if let Some(found) = citation::numbers_of_year(&citation::narrow(&cited)) {
+        citation::add_parts(draft, named.name, &found);
+    } else if let Some((volume, issue)) = citation::volume_and_issue(&cited) {
         for (field, number) in [(Field::Volume, volume), (Field::Issue, issue)] {
             draft.add_as(FieldName { field, ..named }, column, Cow::Owned(number.to_owned()));
         }
@@ -590,14 +592,15 @@ fn list(cell: &str, mut item: impl FnMut(&str)) {
     if !cell.contains(',') && cell.matches(AND).count() > 1 {
         return cell.split(AND).for_each(item);
     }
+    let is_east_asian = !cell.is_ascii() && cell.contains(names::is_ideographic);
     let mut depth = 0_usize;
     cell.split(|c: char| {
         match c {
-            '(' | '[' => depth += 1,
-            ')' | ']' => depth = depth.saturating_sub(1),
+            '(' | '[' | '（' => depth += 1,
+            ')' | ']' | '）' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        c == ',' && depth == 0
+        depth == 0 && (c == ',' || (matches!(c, '，' | '、') && is_east_asian))
     })
     .for_each(item);
 }
@@ -606,7 +609,8 @@ fn list(cell: &str, mut item: impl FnMut(&str)) {
 /// and those of Ovid and SinoMed.
 pub(super) fn complete_from_source(reference: &mut Reference) {
     let Some(given) = reference.journal.take() else { return };
-    let source = identifiers::front(&given);
+    let narrow = citation::narrow(identifiers::front(&given));
+    let source = narrow.as_ref();
     if let Some((journal, year, rest)) = source_parts(source) {
         let (volume, issue, pages) = embase_numbers(rest);
         reference.year = reference.year.or(Some(year));
@@ -625,7 +629,7 @@ pub(super) fn complete_from_journal(reference: &mut Reference) {
         return;
     };
     let journal = std::mem::take(journal);
-    match citation::parse_journal(identifiers::front(&journal)) {
+    match citation::parse_journal(&citation::narrow(identifiers::front(&journal))) {
         Some(found) => complete_from(reference, &found),
         None => reference.journal = Some(journal),
     }

@@ -144,12 +144,31 @@ fn list(value: &str) -> Option<Vec<String>> {
     notation::list(&entities::decode(value)).filter(|items| !items.is_empty())
 }
 
-/// Adds keywords between line breaks and semicolons.
+/// Adds keywords between line breaks and semicolons, in Chinese, Japanese and Korean also between wide punctuation.
 pub(super) fn keywords(draft: &mut Draft<'_>, named: FieldName, value: &str) {
     let ends = memchr::memchr3_iter(b'\n', b'\r', b';', value.as_bytes());
     for keyword in lines::between(ends, value.len()) {
-        draft.keyword(named.rank, &value[keyword]);
+        for keyword in between_wide_signs(&value[keyword]) {
+            draft.keyword(named.rank, keyword);
+        }
     }
+}
+
+/// Splits a text with ideographs at wide semicolons and commas outside of brackets.
+fn between_wide_signs(value: &str) -> Vec<&str> {
+    if value.is_ascii() || !value.contains(['；', '，', '、']) || !value.contains(names::is_ideographic) {
+        return vec![value];
+    }
+    let mut depth = 0_usize;
+    let ends = |c: char| {
+        match c {
+            '(' | '（' => depth += 1,
+            ')' | '）' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && matches!(c, '；' | '，' | '、')
+    };
+    value.split(ends).collect()
 }
 
 /// Splits keywords in Chinese, Japanese and Korean at wide semicolons, or at commas. In other languages a keyword may

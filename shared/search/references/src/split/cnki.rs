@@ -18,8 +18,8 @@ const DATA_TYPE: &[u8] = b"DataType: ";
 const SOURCE: [&[u8]; 2] = ["来源库".as_bytes(), b"\xc0\xb4\xd4\xb4\xbf\xe2"];
 /// `【流水号】` in UTF-8 and GBK.
 const NUMBER: [&[u8]; 2] = ["【流水号】".as_bytes(), b"\xa1\xbe\xc1\xf7\xcb\xae\xba\xc5\xa1\xbf"];
-/// `【标题】`, and `【题名】` of VIP, also with a blank, in UTF-8 and GBK, and `【タイトル】` of Ichushi, in UTF-8 and Shift_JIS.
-const TITLE: [&[u8]; 10] = [
+/// `【标题】`, and `【题名】` of VIP, also with blanks, in UTF-8 and GBK, and `【タイトル】` of Ichushi, in UTF-8 and Shift_JIS.
+const TITLE: [&[u8]; 12] = [
     "【标题】".as_bytes(),
     b"\xa1\xbe\xb1\xea\xcc\xe2\xa1\xbf",
     "【题名】".as_bytes(),
@@ -28,6 +28,8 @@ const TITLE: [&[u8]; 10] = [
     b"\xa1\xbe\xcc\xe2\xa1\xa1\xc3\xfb\xa1\xbf",
     "【题 名】".as_bytes(),
     b"\xa1\xbe\xcc\xe2 \xc3\xfb\xa1\xbf",
+    "【题  名】".as_bytes(),
+    b"\xa1\xbe\xcc\xe2  \xc3\xfb\xa1\xbf",
     "【タイトル】".as_bytes(),
     b"\x81\x79\x83\x5e\x83\x43\x83\x67\x83\x8b\x81\x7a",
 ];

@@ -145,7 +145,7 @@ pub(crate) const RULES: &[Rule] = &[
         "database", "databasename", "longdbname", "db", "databaseprovider",
     ] },
     Rule { field: Field::Citation, names: &[
-        "citation", "巻号頁", "巻号ページ", "권호사항",
+        "citation", "巻号頁", "巻号ページ", "권호사항", "年卷期", "年卷期页码", "年卷期页",
     ] },
     Rule { field: Field::Abstract, names: &[
         "abstract", "abstractnote", "summary", "abstracttext", "briefsummary", "ab", "dcdescription",

@@ -229,3 +229,29 @@ fn cells_of_packages_are_split() {
         (&["Roe, Ann".to_owned()][..], &["health and safety".to_owned()][..])
     );
 }
+
+#[test]
+fn wide_punctuation_separates_numbers_and_keywords() {
+    let sinomed = "【流水号】：2020000001\n【标题】：试验\n【出处】：示例医学 2020；12(3)：123-129\n【关键词】：跌倒；老年人\n";
+    let vip =
+        "【题  名】试验\n【作  者】王伟\n【刊  名】示例医学.2020,12(3).-123-129\n【关键词】跌倒；老年人\n";
+    let table = "标题,刊名,\"年,卷(期)\",页码,关键词\n试验,示例医学,\"2020,12(3)\",123-129,跌倒，老年人\n";
+    let ris = "TY  - JOUR\nTI  - 试验\nJO  - 示例医学 2020；12(3)：123-129\nKW  - 跌倒、老年人\nER  - \n";
+    for file in [sinomed, vip, table, ris] {
+        let found = references(file).remove(0);
+        assert_eq!(
+            (found.title.as_str(), found.journal, found.year),
+            ("试验", text("示例医学"), Some(2020)),
+            "{file}"
+        );
+        let numbers = (found.volume, found.issue, found.pages);
+        assert_eq!(numbers, (text("12"), text("3"), text("123-129")), "{file}");
+        assert_eq!(found.keywords, ["跌倒", "老年人"], "{file}");
+    }
+    // The name of a journal keeps its punctuation, and so does a keyword with brackets.
+    let found = with(&["JO  - 示例（英文版）", "KW  - 跌倒（老年人、儿童）"]);
+    assert_eq!(
+        (found.journal, found.keywords),
+        (text("示例（英文版）"), vec!["跌倒（老年人、儿童）".to_owned()])
+    );
+}
