@@ -19,6 +19,8 @@ use crate::{
     work::spend,
 };
 
+/// The maximum number of authors with which an author is compared.
+const MAX_COMPARED: usize = 100;
 /// The name of text before the first tag.
 const TEXT: &str = "text";
 
@@ -176,8 +178,17 @@ fn read_tagged<'a>(text: &'a str, label: labels::Label<'a, [u8; 2]>) -> Draft<'a
         }
     }
     let mut known = KnownTags::default();
+    let mut people: Vec<([u8; 2], &str)> = Vec::new();
     for (name, value) in labels::values(text, |line| label(line).filter(|(name, _)| known.has(*name))) {
         match &name {
+            // Some programs write all authors under both tags.
+            b"AU" | b"A1" if people.iter().any(|(tag, known)| *tag != name && *known == value) => {}
+            b"AU" | b"A1" => {
+                if people.len() < MAX_COMPARED {
+                    people.push((name, value));
+                }
+                add(&mut draft, name, value);
+            }
             b"C2" | b"C5" if identifiers::running_number(value) => short = short.or(Some((name, value))),
             b"DB" | b"DP" => {
                 is_pubmed |= resolve::is_pubmed(value);

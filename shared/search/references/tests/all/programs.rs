@@ -39,9 +39,14 @@ fn numbers_above_records_are_no_records() {
 
 #[test]
 fn dois_without_resolver_are_found_under_other_names() {
-    for line in
-        ["ID  - 10.5555/a", "AN  - 10.5555/a", "C3  - doi:10.5555/a", "L3  - 10.5555/a", "UR  - 10.5555/A"]
-    {
+    for line in [
+        "ID  - https://dx.doi.org/10.5555/a",
+        "ID  - 10.5555/a",
+        "AN  - 10.5555/a",
+        "C3  - doi:10.5555/a",
+        "L3  - 10.5555/a",
+        "UR  - 10.5555/A",
+    ] {
         let found = with(&[line]);
         assert_eq!((found.doi, found.url), (text("10.5555/a"), None), "{line}");
     }
@@ -254,4 +259,13 @@ fn wide_punctuation_separates_numbers_and_keywords() {
         (found.journal, found.keywords),
         (text("示例（英文版）"), vec!["跌倒（老年人、儿童）".to_owned()])
     );
+}
+
+#[test]
+fn authors_under_both_tags_are_read_once() {
+    let found = with(&["AU  - Roe, Ann", "AU  - Doe, Bob", "A1  - Roe, Ann", "A1  - Doe, Bob"]);
+    assert_eq!(found.authors, ["Roe, Ann", "Doe, Bob"]);
+    assert_eq!(with(&["AU  - Roe, Ann", "A1  - Doe, Bob"]).authors, ["Roe, Ann", "Doe, Bob"]);
+    // Two people may have one name.
+    assert_eq!(with(&["AU  - Wang, Y", "AU  - Wang, Y"]).authors.len(), 2);
 }

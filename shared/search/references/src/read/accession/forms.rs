@@ -66,10 +66,19 @@ pub(super) fn is_eric(value: &str) -> bool {
 
 /// Returns `true` for a value that consists of a DOI, possibly after a label or a resolver.
 pub(super) fn is_doi(value: &str) -> bool {
+    const LABELS: [&str; 8] = [
+        "doi:",
+        "10.",
+        "doi.org/",
+        "dx.doi.org/",
+        "https://doi.org/",
+        "http://doi.org/",
+        "https://dx.doi.org/",
+        "http://dx.doi.org/",
+    ];
     let begins =
         |label: &str| value.get(..label.len()).is_some_and(|found| found.eq_ignore_ascii_case(label));
-    (!value.contains(' ') || begins("doi: "))
-        && ["doi:", "10.", "https://doi.org/", "http://dx.doi.org/"].iter().any(|label| begins(label))
+    (!value.contains(' ') || begins("doi: ")) && LABELS.iter().any(|label| begins(label))
 }
 
 pub(super) fn is_digits(text: &str) -> bool {
