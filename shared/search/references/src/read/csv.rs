@@ -25,6 +25,13 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
     let width = header.columns.len();
     spend(text.len());
     let (mut row, is_unclosed) = cells_of_row(header, text);
+    for (at, cell) in row.iter_mut().enumerate().filter(|(_, cell)| cell.starts_with('=')) {
+        let named = header.columns.get(at).and_then(|column| column.named);
+        let is_link = named.is_some_and(|named| matches!(named.field, Field::Url | Field::Doi | Field::Pmid));
+        if let Some(text) = without_formula(cell, is_link) {
+            *cell = Cow::Owned(text);
+        }
+    }
     let mut draft = Draft::default();
     if row.len() == width + 1 && begins_with_name(header, &row, text) {
         draft.extra.push("column 1", &entities::decode(&row[0]));
@@ -262,6 +269,25 @@ pub(super) fn read_fields(text: &str) -> Reference {
         complete_from_other(&mut reference, &source);
     }
     reference
+}
+
+/// The text in a formula that spreadsheets show as text or as a link: `="0012"`, `=HYPERLINK("https://…","Title")`.
+fn without_formula(cell: &str, is_link: bool) -> Option<String> {
+    const LINK: &str = "=HYPERLINK(";
+    let cell = cell.trim();
+    spend(cell.len());
+    let plain = |text: &str| text.replace("\"\"", "\"");
+    let quoted = |text: &str| Some(plain(text.trim().strip_prefix('"')?.strip_suffix('"')?));
+    if !cell.get(..LINK.len()).is_some_and(|front| front.eq_ignore_ascii_case(LINK)) {
+        return quoted(&cell[1..]);
+    }
+    let arguments = cell[LINK.len()..].strip_suffix(')')?;
+    let (link, text) = ["\",\"", "\";\"", "\", \"", "\"; \""]
+        .iter()
+        .find_map(|between| arguments.split_once(between))
+        .map_or((arguments, None), |(link, text)| (link, Some(text)));
+    let chosen = text.filter(|_| !is_link).unwrap_or(link);
+    Some(plain(chosen.trim().trim_matches('"')))
 }
 
 /// The rank of the preferred nonempty column for each field.

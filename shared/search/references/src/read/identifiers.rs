@@ -16,9 +16,20 @@ pub(super) fn pmid(value: &str) -> Option<String> {
     // Ovid adds a link in brackets.
     let value = value.split_once(" [http").map_or(value, |(value, _)| value);
     let value = value.strip_suffix(".0").unwrap_or(value);
+    let whole = from_exponent(value);
+    let value = whole.as_deref().unwrap_or(value);
     let digits = (1..=8).contains(&value.len()) && value.bytes().all(|byte| byte.is_ascii_digit());
     // Programs write 0 for a missing number.
     digits.then(|| value.trim_start_matches('0').to_owned()).filter(|value| !value.is_empty())
+}
+
+/// A number that R or a spreadsheet wrote with an exponent and all digits: `3.0123456E7`, `3.0123456e+07`.
+fn from_exponent(value: &str) -> Option<String> {
+    let (number, exponent) = value.split_once(['E', 'e'])?;
+    let (first, rest) = number.split_once('.')?;
+    let exponent: usize = exponent.trim_start_matches('+').parse().ok()?;
+    let is_whole = first.len() == 1 && rest.len() == exponent;
+    is_whole.then(|| format!("{first}{rest}"))
 }
 
 /// Returns `true` for a number that may also count the records of the file.

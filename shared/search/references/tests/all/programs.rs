@@ -269,3 +269,36 @@ fn authors_under_both_tags_are_read_once() {
     // Two people may have one name.
     assert_eq!(with(&["AU  - Wang, Y", "AU  - Wang, Y"]).authors.len(), 2);
 }
+
+#[test]
+fn formulas_of_spreadsheets_are_text() {
+    let file = "Title,Authors,Year,DOI,PMID,Link\n\"=\"\"Tests\"\"\",\"=\"\"Roe A\"\"\",\"=\"\"2020\"\"\",\"=\"\"10.5555/a\"\"\",\
+        \"=\"\"30000001\"\"\",\"=HYPERLINK(\"\"https://example.org\"\",\"\"link\"\")\"\n\
+        \"=HYPERLINK(\"\"https://example.org\"\";\"\"Tests\"\")\",Roe A,2020,10.5555/a,3.0000001E7,https://example.org\n";
+    for found in references(file) {
+        assert_eq!(
+            (found.title.as_str(), found.authors, found.year),
+            ("Tests", vec!["Roe, A".to_owned()], Some(2020))
+        );
+        assert_eq!((found.doi, found.pmid), (text("10.5555/a"), text("30000001")));
+        assert_eq!(found.url, text("https://example.org"));
+    }
+    // Digits are missing, and a title may begin with the sign.
+    let file = "Title,Year,PMID\n= is a sign,2020,3.00E+07\n";
+    let found = references(file).remove(0);
+    assert_eq!((found.title.as_str(), found.pmid), ("= is a sign", None));
+}
+
+#[test]
+fn initial_of_only_author_keeps_its_full_stop() {
+    for (cell, names) in [
+        ("Roe, A.", &["Roe, A."][..]),
+        ("Roe, Ann B.", &["Roe, Ann B."]),
+        // PubMed ends a list with a full stop.
+        ("Roe A, Doe B.", &["Roe, A", "Doe, B"]),
+        ("Roe A.", &["Roe, A"]),
+    ] {
+        let found = references(&format!("Title,Authors,Year\nTests,\"{cell}\",2020\n")).remove(0);
+        assert_eq!(found.authors, names, "{cell}");
+    }
+}

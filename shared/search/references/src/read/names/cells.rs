@@ -128,10 +128,21 @@ pub(in crate::read) fn separator(cell: &str) -> Option<char> {
     [';', '|', '\n', '؛', '；'].into_iter().find(|separator| cell.contains(*separator))
 }
 
+/// Returns `true` for one family name and given names that end in an initial: `Roe, Ann B`.
+fn ends_in_initial(name: &str) -> bool {
+    let Some((family, given)) = name.split_once(',').filter(|(_, given)| !given.contains(',')) else {
+        return false;
+    };
+    let last = |text: &'_ str| text.rsplit(' ').next().is_some_and(are_initials);
+    given.rsplit(' ').next().is_some_and(|word| word.chars().count() == 1)
+        && !(family.contains(' ') && last(family))
+}
+
 /// Splits a list whose only separator is the comma.
 fn between_commas(cell: &str) -> Vec<String> {
     // PubMed ends the list with a full stop: "Smith J, Doe A."
-    let cell = cell.strip_suffix('.').filter(|rest| !rest.contains('.')).unwrap_or(cell);
+    let is_list = |list: &&str| !list.contains('.') && !ends_in_initial(list);
+    let cell = cell.strip_suffix('.').filter(is_list).unwrap_or(cell);
     let parts: Vec<String> = cell.split(',').filter_map(line).collect();
     let parts = without_and(parts);
     let ends_in_initials = |part: &String| part.rsplit_once(' ').is_some_and(|(_, last)| are_initials(last));
