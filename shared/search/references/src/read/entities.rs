@@ -1,9 +1,11 @@
-//! Decodes character references and named entities, once: `&amp;lt;` becomes `&lt;`.
+//! Decodes character references and named entities, once: `&amp;lt;` becomes `&lt;`. Accents of TeX in braces are also
+//! decoded, because programs convert BibTeX to other formats without them.
 
 use std::borrow::Cow;
 
 use memchr::memchr;
 
+use super::latex;
 use crate::work::spend;
 
 /// The maximum length of a reference: `&thetasym;`, `&#x10FFFF;`.
@@ -13,6 +15,77 @@ const MAX_LENGTH: usize = 10;
 /// kept unchanged.
 #[must_use]
 pub fn decode(text: &str) -> Cow<'_, str> {
+    match with_accents(text) {
+        Some(text) => Cow::Owned(references(&text).into_owned()),
+        None => references(text),
+    }
+}
+
+/// Replaces accents and letters of TeX that have braces: `{\"u}`, `\"{u}`, `{\o}`. Returns `None` if there are none.
+fn with_accents(text: &str) -> Option<String> {
+    memchr(b'\\', text.as_bytes())?;
+    if !spend(text.len()) {
+        return None;
+    }
+    let (mut out, mut rest, mut found) = (String::new(), text, false);
+    while let Some(at) = memchr(b'\\', rest.as_bytes()) {
+        let start = if rest[..at].ends_with('{') { at - 1 } else { at };
+        let group = accent(&rest[start..]).map(|length| &rest[start..start + length]);
+        let letter = group.map(latex::decode).filter(|letter| !letter.contains(['\\', '{', '}']));
+        let end = match (group, letter) {
+            (Some(group), Some(letter)) => {
+                out.push_str(&rest[..start]);
+                out.push_str(&letter);
+                found = true;
+                start + group.len()
+            }
+            _ => {
+                out.push_str(&rest[..=at]);
+                at + 1
+            }
+        };
+        rest = &rest[end..];
+    }
+    out.push_str(rest);
+    found.then_some(out)
+}
+
+/// The length of an accented letter of TeX at the beginning of a text.
+fn accent(text: &str) -> Option<usize> {
+    const MAX_GROUP: usize = 12;
+    const LETTERS: [&str; 13] = ["ss", "o", "O", "l", "L", "ae", "AE", "oe", "OE", "aa", "AA", "i", "j"];
+    let bytes = &text.as_bytes()[..text.len().min(MAX_GROUP)];
+    let is_accent = |byte: &u8| {
+        matches!(
+            byte,
+            b'"' | b'\'' | b'`' | b'^' | b'~' | b'=' | b'.' | b'u' | b'v' | b'H' | b'c' | b'r' | b'k'
+        )
+    };
+    match bytes {
+        // `\"{u}`, `\c{c}`
+        [b'\\', mark, b'{', rest @ ..] if is_accent(mark) => {
+            let end = memchr(b'}', rest)?;
+            let is_letter =
+                matches!(&rest[..end], [letter] | [b'\\', letter] if letter.is_ascii_alphabetic());
+            is_letter.then_some(end + 4)
+        }
+        // `{\"u}`, `{\"{u}}`, `{\'\i}`, `{\v c}`, `{\o}`
+        [b'{', b'\\', rest @ ..] => {
+            let end = memchr(b'}', rest)?;
+            let end =
+                if rest.get(end + 1) == Some(&b'}') && rest[..end].contains(&b'{') { end + 1 } else { end };
+            let inner = text.get(2..2 + end)?;
+            let is_accented = inner.as_bytes().first().is_some_and(is_accent)
+                && inner[1..].trim_matches([' ', '{', '}', '\\']).len() == 1
+                && (!inner.starts_with(|c: char| c.is_ascii_alphabetic())
+                    || inner[1..].starts_with([' ', '{', '\\']));
+            (is_accented || LETTERS.contains(&inner)).then_some(end + 3)
+        }
+        _ => None,
+    }
+}
+
+fn references(text: &str) -> Cow<'_, str> {
     let Some(first) = memchr(b'&', text.as_bytes()) else { return Cow::Borrowed(text) };
     if !spend(text.len()) {
         return Cow::Borrowed(text);

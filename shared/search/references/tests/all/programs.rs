@@ -302,3 +302,23 @@ fn initial_of_only_author_keeps_its_full_stop() {
         assert_eq!(found.authors, names, "{cell}");
     }
 }
+
+#[test]
+fn accents_of_tex_are_read_in_other_formats() {
+    for (value, read) in [
+        (r#"M{\"u}ller, J{\"{o}}rg"#, "Müller, Jörg"),
+        (r#"M\"{u}ller, Jos\'{e}"#, "Müller, José"),
+        (r"Nov{\'a}k, {\v C}en{\v{e}}k", "Novák, Čeněk"),
+        (r"S{\o}rensen, {\'I}ris", "Sørensen, Íris"),
+        (r"Gar{\c c}on, R", "Garçon, R"),
+    ] {
+        assert_eq!(with(&[&format!("AU  - {value}")]).authors, [read], "{value}");
+        let file = format!("Title,Authors,Year\nTests,\"{}\",2020\n", value.replace('"', "\"\""));
+        assert_eq!(references(&file)[0].authors, [read], "{value}");
+    }
+    // Other backslashes and braces are text.
+    for title in [r"Tests of {\LaTeX} and C:\{x}", r"A \ b", r#"{\"quoted"}"#] {
+        let file = format!("TY  - JOUR\nTI  - {title}\nER  - \n");
+        assert_eq!(references(&file)[0].title, title);
+    }
+}
