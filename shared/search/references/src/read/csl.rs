@@ -81,6 +81,11 @@ pub(super) fn read(text: &str) -> Result<Draft<'static>, String> {
         None => Err(error),
     });
     let item: Map<String, Value> = parsed.map_err(|error| format!("its JSON is broken: {error}"))?;
+    if has_columns(&item) {
+        let reason =
+            "it holds the columns of a table, not records; write a list with an object for each record";
+        return Err(reason.to_owned());
+    }
     if let Some(draft) = super::json::read(&item) {
         return Ok(draft);
     }
@@ -114,6 +119,19 @@ pub(super) fn read(text: &str) -> Result<Draft<'static>, String> {
     }
     super::json::numbers(&mut draft, &item);
     Ok(draft)
+}
+
+/// Returns `true` for a table that pandas wrote by its columns: `{"title": {"0": "Tests", "1": "More"}, …}`, also with lists.
+fn has_columns(item: &Map<String, Value>) -> bool {
+    let is_number = |name: &String| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+    match item.get("title").or_else(|| item.get("Title")) {
+        Some(Value::Object(rows)) => !rows.is_empty() && rows.keys().all(is_number),
+        Some(Value::Array(titles)) if titles.len() > 1 => {
+            let is_column = |value: &Value| value.as_array().is_some_and(|rows| rows.len() == titles.len());
+            ["year", "abstract", "doi"].iter().filter_map(|name| item.get(*name)).any(is_column)
+        }
+        _ => false,
+    }
 }
 
 /// Returns `true` for a name of the title that tables have as the name of a column.

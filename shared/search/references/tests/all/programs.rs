@@ -322,3 +322,16 @@ fn accents_of_tex_are_read_in_other_formats() {
         assert_eq!(references(&file)[0].title, title);
     }
 }
+
+#[test]
+fn columns_in_json_are_no_record() {
+    for file in [
+        r#"{"title":{"0":"Tests","1":"More"},"abstract":{"0":"a","1":"b"},"year":{"0":2020,"1":2019}}"#,
+        r#"{"title":["Tests","More"],"abstract":["a","b"],"year":[2020,2019]}"#,
+    ] {
+        let (outcomes, report) = read(file.as_bytes()).unwrap();
+        assert_eq!((outcomes.len(), report.quarantined), (1, 1), "{file}");
+    }
+    let crossref = r#"{"title":["Tests"],"abstract":"a","DOI":"10.5555/a","type":"journal-article"}"#;
+    assert_eq!(references(crossref)[0].title, "Tests");
+}
