@@ -53,7 +53,7 @@ fn push(date: &mut String, number: i32) {
 /// Parses the date in a value: `2014/05/17/`, `2018 May 17`, `25 Aug 2004`, `20190102`, `JUN 8`, `2014`.
 ///
 /// The beginning of a range (`Nov-Dec`) counts. Numbers before the year are a day and a month only if one of them cannot be
-/// a month: `05/06/2014` has two meanings, so only its year is used.
+/// a month: `05/06/2014` has two meanings, so only its year is used. The day precedes the month in `05.06.2014`.
 pub(super) fn date(value: &str) -> Date {
     if let Some(year) = four_digits(value) {
         return Date { year: Some(year), ..Date::default() };
@@ -255,7 +255,7 @@ fn two_digits<'a, Words: Iterator<Item = &'a str>>(words: impl Fn() -> Words) ->
     Some(plausible(Date { year: Some(year), month: Some(month), day: Some(day) }, true))
 }
 
-/// Parses a date in numbers with the year at its end, if only one order of day and month is possible: `22.08.2000`,
+/// Parses a date in numbers with the year at its end, if only one order of day and month is possible: `05.08.2000`,
 /// `8/22/2000`.
 fn year_last(value: &str) -> Option<Date> {
     let word = value.split_whitespace().next()?.trim_end_matches(['.', ',', ';']);
@@ -266,7 +266,8 @@ fn year_last(value: &str) -> Option<Date> {
     let (day, month) = match (first, second) {
         (13.., 1..=12) => (first, second),
         (1..=12, 13..) => (second, first),
-        (1..=12, _) if first == second => (first, second),
+        // Dates with full stops begin with the day.
+        (_, 1..=12) if separator == '.' || first == second => (first, second),
         _ => return None,
     };
     let date = plausible(Date { year: Some(year), month: Some(month), day: Some(day) }, true);

@@ -119,7 +119,7 @@ pub(super) fn labelled_pmid(note: &str) -> Option<String> {
         return None;
     }
     let lower = note.to_ascii_lowercase();
-    ["pmid", "pubmed id", "pubmed:"].into_iter().find_map(|label| {
+    ["pmid", "pubmed id", "pubmedid", "pubmed:"].into_iter().find_map(|label| {
         let at = lower.find(label)?;
         let is_word = lower[..at].chars().next_back().is_none_or(|before| !before.is_alphanumeric());
         if !is_word || cites(&note[..at]) {

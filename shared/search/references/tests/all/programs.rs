@@ -217,6 +217,9 @@ fn dates_of_java_have_their_year_last() {
     let found = with(&["PY  - Thu Mar 05 00:00:00 UTC 2020"]);
     assert_eq!((found.year, found.date), (Some(2020), text("2020-03-05")));
     assert_eq!(with(&["PY  - 2020-03-05 10:20:30"]).date, text("2020-03-05"));
+    // Citavi writes the day first, and the number in PubMed with its own label.
+    let found = with(&["PY  - 2020", "DA  - 05.03.2020", "N1  - PubMedID: 30000001"]);
+    assert_eq!((found.date, found.pmid), (text("2020-03-05"), text("30000001")));
 }
 
 #[test]
