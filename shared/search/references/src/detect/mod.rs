@@ -17,6 +17,7 @@ use crate::{
 };
 use table::TableDetection;
 pub(crate) use table::has_field_rows;
+pub(crate) use text::ovid_format;
 
 /// The number of bytes that are inspected to detect the format: enough for any preamble or header row of real exports,
 /// and few enough to keep in memory.

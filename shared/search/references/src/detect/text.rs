@@ -13,6 +13,17 @@ const MAX_HEAD: usize = 200;
 /// The minimum number of tagged lines in an EndNote file whose records do not begin with their type.
 const MIN_TAGS: usize = 2;
 
+/// Returns the format of a record by the line below its number in angle brackets. Ovid also exports RIS and nbib.
+pub(crate) fn ovid_format(next: &[u8]) -> Format {
+    if ris::type_code(next).is_some_and(|(code, _)| ris::is_type_code(code)) {
+        Format::Ris
+    } else if nbib::tagged(next).is_some() {
+        Format::Nbib
+    } else {
+        Format::Ovid
+    }
+}
+
 /// Detects formats with numbered records by the first record's line and the line after it. A search strategy may precede
 /// them.
 pub(super) fn detect_numbered(start: &str) -> Option<Format> {
@@ -28,7 +39,7 @@ pub(super) fn detect_numbered(start: &str) -> Option<Format> {
         return Some(Format::EngineeringVillage);
     }
     if let Some(next) = next(numbered::is_ovid) {
-        return Some(nbib::ovid_format(next.as_bytes()));
+        return Some(ovid_format(next.as_bytes()));
     }
     if is_unmarked_ovid(&all[..head]) {
         return Some(Format::Ovid);

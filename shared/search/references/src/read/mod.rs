@@ -110,26 +110,16 @@ pub(crate) fn read(
 ) -> Result<Reference, String> {
     values::check(format, text)?;
     let mut reference = match (format, context) {
-        (Format::Ris, _) => {
-            let text = labels::unquoted(text, |line| crate::split::ris::tag(line.as_bytes()).is_some());
-            ris::read(&ris::without_elements(&text)).finish()
-        }
+        (Format::Ris, _) => ris::read(&ris::without_elements(&ris::unquoted(text))).finish(),
         (Format::LooseRis, _) => ris::read_loose(text).finish(),
-        (Format::Nbib, _) => {
-            let is_value = |line: &str| line.starts_with("   ") || crate::split::nbib::tag(line).is_some();
-            nbib::read(&labels::unquoted(text, is_value)).finish()
-        }
+        (Format::Nbib, _) => nbib::read(&nbib::unquoted(text)).finish(),
         (Format::EndNoteXml, _) => endnote::read(text)?.finish(),
         (Format::PubMedXml, _) => pubmed_xml::read(text)?.finish(),
         (Format::BibTex, Some(Context::Definitions(known))) => {
             bibtex::read(text, Some(known.abbreviations()), parents)?.finish()
         }
         (Format::BibTex, _) => bibtex::read(text, None, parents)?.finish(),
-        (Format::WebOfScience, _) => {
-            let is_value =
-                |line: &str| line.starts_with("   ") || crate::split::wos::tag(line.as_bytes()).is_some();
-            wos::read(&labels::unquoted(text, is_value)).finish()
-        }
+        (Format::WebOfScience, _) => wos::read(&wos::unquoted(text)).finish(),
         (Format::FieldRows, _) => csv::read_fields(text),
         (Format::Refer, _) => refer::read(text).finish(),
         (Format::EndNoteText, _) => endnote_text::read(text).finish(),

@@ -1,6 +1,6 @@
 //! Reads a PubMed nbib record.
 
-use std::sync::LazyLock;
+use std::{borrow::Cow, sync::LazyLock};
 
 use super::{
     citation,
@@ -40,6 +40,11 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 /// Returns the field of a tag, which programs also use as the name of a column.
 pub(crate) fn field(tag: &str) -> Option<FieldName> {
     INDEX.find(tag)
+}
+
+/// Removes the quotation marks around lines, which a spreadsheet adds.
+pub(super) fn unquoted(text: &str) -> Cow<'_, str> {
+    labels::unquoted(text, |line| line.starts_with("   ") || tag(line).is_some())
 }
 
 pub(super) fn read(text: &str) -> Draft<'_> {

@@ -144,6 +144,11 @@ pub(super) fn without_elements(text: &str) -> Cow<'_, str> {
     Cow::Owned(out.replace(NO_BREAK_SPACE, " "))
 }
 
+/// Removes the quotation marks around lines, which a spreadsheet adds.
+pub(super) fn unquoted(text: &str) -> Cow<'_, str> {
+    labels::unquoted(text, |line| tag(line.as_bytes()).is_some())
+}
+
 pub(super) fn read(text: &str) -> Draft<'_> {
     read_tagged(text, |line| field_tag(line.as_bytes()))
 }

@@ -1,6 +1,6 @@
 //! Reads a record of Web of Science plain text.
 
-use std::sync::LazyLock;
+use std::{borrow::Cow, sync::LazyLock};
 
 use super::{
     draft::Draft,
@@ -41,6 +41,11 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 /// Returns the field of a tag, which also is the name of a column in tab-delimited files.
 pub(crate) fn field(tag: &str) -> Option<FieldName> {
     INDEX.find(tag)
+}
+
+/// Removes the quotation marks around lines, which a spreadsheet adds.
+pub(super) fn unquoted(text: &str) -> Cow<'_, str> {
+    labels::unquoted(text, |line| line.starts_with("   ") || tag(line.as_bytes()).is_some())
 }
 
 pub(super) fn read(text: &str) -> Draft<'_> {

@@ -8,10 +8,9 @@
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
-    numbered, ris,
+    numbered,
     tagged::{LineRole, LineRules, OpenRecord, TaggedSplitter},
 };
-use crate::Format;
 
 /// The number of bytes that determine the type of a line.
 const TAG_PREFIX: usize = MARK_LENGTH + 16;
@@ -40,7 +39,7 @@ const COLLAPSED: [&[u8; 2]; 43] = [
 
 /// The length of a line's tag, and the offset of its value. The tag occupies the first four columns, and the fifth is a
 /// dash. ERIC's `ISSN` has a blank before the dash, and so do all tags after a program collapsed the blanks.
-pub(super) fn tagged(line: &[u8]) -> Option<(usize, usize)> {
+pub(crate) fn tagged(line: &[u8]) -> Option<(usize, usize)> {
     let columns = line.first_chunk::<4>()?;
     let value = match line[4..] {
         [b'-', ..] => 5,
@@ -53,17 +52,6 @@ pub(super) fn tagged(line: &[u8]) -> Option<(usize, usize)> {
     let name = columns.trim_ascii_end();
     let known = name.len() > 1 && name.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
     known.then_some((name.len(), value))
-}
-
-/// Returns the format of a record by the line below its number in angle brackets. Ovid also exports RIS and nbib.
-pub(crate) fn ovid_format(next: &[u8]) -> Format {
-    if ris::type_code(next).is_some_and(|(code, _)| ris::is_type_code(code)) {
-        Format::Ris
-    } else if tagged(next).is_some() {
-        Format::Nbib
-    } else {
-        Format::Ovid
-    }
 }
 
 /// The tag of a line, and the offset of its value.

@@ -136,7 +136,7 @@ fn at_start(line: &[u8], after: &[u8]) -> Option<PartKind> {
     let format = match line.first()? {
         _ if noteexpress::is_type_line(line) => Some(Format::NoteExpress),
         _ if cnki::is_type_line(line) || cnki::is_bare_number(line) => Some(Format::CnkiText),
-        b'<' if numbered::is_ovid(line) => Some(nbib::ovid_format(next_line(after).unwrap_or_default())),
+        b'<' if numbered::is_ovid(line) => Some(detect::ovid_format(next_line(after).unwrap_or_default())),
         b'<' if engineering_village::is_first_line(line) => {
             engineering_village::begins(line, after).then_some(Format::EngineeringVillage)
         }
@@ -544,7 +544,7 @@ fn joined_line(line: &[u8], after: &[u8], wanted: Option<Format>) -> Option<(usi
         let at = from + rfind(&line[from..], needle)?;
         let format = match *format {
             Format::Cochrane if !is_cochrane(after) => Format::Ris,
-            Format::Ovid => nbib::ovid_format(next_line(after).unwrap_or_default()),
+            Format::Ovid => detect::ovid_format(next_line(after).unwrap_or_default()),
             Format::Ris if !is_known_type(&line[at..], false) => Format::LooseRis,
             format => format,
         };
