@@ -78,8 +78,8 @@ impl KeepFailures for Port {
                 reason: first.reason.clone(),
                 messages: found.of(selection).map(|failure| failure.message.clone()).collect(),
                 count: found.of(selection).count() as u64,
-                first_seen: first.first_seen,
-                last_seen: first.last_seen,
+                first_seen: found.of(selection).map(|failure| failure.first_seen).min().unwrap_or_default(),
+                last_seen: found.of(selection).map(|failure| failure.last_seen).max().unwrap_or_default(),
             }]
         }))
     }
