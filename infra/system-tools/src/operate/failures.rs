@@ -14,9 +14,9 @@ use super::{OpenSystem, program};
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// List failures in one state, the latest first
-    List(Listed),
+    List(ListArgs),
     /// Group failures in one state by cause
-    Groups(Listed),
+    Groups(ListArgs),
     /// Show a failure with its message
     Show {
         /// Id of the failure
@@ -69,7 +69,7 @@ impl Filter {
 
 /// Selects the failures to list.
 #[derive(Debug, clap::Args)]
-pub struct Listed {
+pub struct ListArgs {
     /// The failures by their properties
     #[command(flatten)]
     pub filter: Filter,
@@ -78,7 +78,7 @@ pub struct Listed {
     pub state: FailureStatus,
 }
 
-impl Listed {
+impl ListArgs {
     fn selection(&self) -> Selection {
         self.filter.selection(self.state)
     }
@@ -178,7 +178,7 @@ fn closed<P>(opened: &OpenSystem<P>, close: &Close, done: &str) -> anyhow::Resul
     Ok(true)
 }
 
-async fn list<P>(opened: &OpenSystem<P>, listed: &Listed) -> anyhow::Result<bool> {
+async fn list<P>(opened: &OpenSystem<P>, listed: &ListArgs) -> anyhow::Result<bool> {
     let store = opened.engine.stores()?.failures.as_ref();
     let found = selected(store, &listed.selection(), usize::MAX).await?;
     found.iter().try_for_each(|failure| show(failure, opened.json))?;

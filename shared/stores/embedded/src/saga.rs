@@ -139,12 +139,12 @@ fn persist(db: &Connection, row: &Row, now: Timestamp) -> Result<PersistOutcome,
     let partition = row.partition.to_string();
     let changed = match row.loaded {
         None => db.prepare_cached(INSERT)?.execute(named_params! {
-            ":partition": partition, ":version": int(row.version), ":content": row.content, ":completed_at": row.completed_at,
-            ":expires_at": row.expires_at, ":now": nanos(now),
+            ":partition": partition, ":version": int(row.version), ":content": row.content,
+            ":completed_at": row.completed_at, ":expires_at": row.expires_at, ":now": nanos(now),
         })?,
         Some(loaded) => db.prepare_cached(UPDATE)?.execute(named_params! {
-            ":partition": partition, ":version": int(row.version), ":content": row.content, ":completed_at": row.completed_at,
-            ":expires_at": row.expires_at, ":loaded": int(loaded),
+            ":partition": partition, ":version": int(row.version), ":content": row.content,
+            ":completed_at": row.completed_at, ":expires_at": row.expires_at, ":loaded": int(loaded),
         })?,
     };
     if changed == 0 {
