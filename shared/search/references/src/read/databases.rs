@@ -195,6 +195,28 @@ pub(super) fn cochrane(text: &str) -> Draft<'_> {
     labels::read(text, cochrane_label, &COCHRANE_INDEX)
 }
 
+/// Separates the addresses that follow the number behind the last name: `Roe, Ann1; Doe, Bob11 School of Tests, Town`.
+fn split_addresses(names: &str) -> (&str, &str) {
+    let mut start = 0;
+    for name in names.split(';') {
+        if let Some(end) = name.find(',').and_then(|given| number_behind_name(name.as_bytes(), given + 1)) {
+            return names.split_at(start + end);
+        }
+        start += name.len() + 1;
+    }
+    (names, "")
+}
+
+/// Finds the number that directly follows a name from `given` on, if a word in upper case follows the number.
+fn number_behind_name(text: &[u8], given: usize) -> Option<usize> {
+    let is_name = |byte: u8| byte.is_ascii_alphabetic() || byte == b'.' || !byte.is_ascii();
+    let is_before_word = |at: usize| {
+        let digits = text[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        digits > 0 && matches!(text[at + digits..], [b' ', b'A'..=b'Z', ..])
+    };
+    (given..text.len()).find(|at| is_name(text[at - 1]) && is_before_word(*at))
+}
+
 pub(super) fn proquest(text: &str) -> Draft<'_> {
     let text = text.trim_matches(|c: char| c == '_' || c.is_whitespace());
     let (first, rest) = text.split_once(['\n', '\r']).unwrap_or((text, ""));
@@ -214,6 +236,11 @@ pub(super) fn proquest(text: &str) -> Draft<'_> {
             // The index of the record repeats its authors.
             "Author" | "Authors" if std::mem::replace(&mut has_authors, true) => {
                 draft.extra.push(name, value);
+            }
+            "Author" | "Authors" => {
+                let (names, addresses) = split_addresses(value);
+                labels::add(&mut draft, &PROQUEST_INDEX, name, names);
+                draft.extra.push("Author affiliation", addresses);
             }
             "Publication title" | "Source title" => {
                 labels::add(&mut draft, &PROQUEST_INDEX, name, citation::without_city(value));

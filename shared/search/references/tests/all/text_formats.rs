@@ -234,6 +234,19 @@ fn proquest_values_end_at_the_next_name() {
 }
 
 #[test]
+fn addresses_behind_authors_of_proquest_are_separated() {
+    let author = |value: &str| {
+        let text = format!("Document 1 of 1\n\nTests\n\nAuthor: {value}\n\nPublication title: J Tests\n");
+        references(&text).remove(0).authors
+    };
+    assert_eq!(author("Roe, Ann11 Dept Tests, School of Town, UK"), ["Roe, Ann"]);
+    assert_eq!(author("Roe, Ann-Eve1; Doe, B1 School, Town; 2 Centre, Town"), ["Roe, Ann-Eve", "Doe, B"]);
+    assert_eq!(author("Roe, Ann; COVID19 Study Group"), ["Roe, Ann", "COVID19 Study Group"]);
+    let found = references("Document 1 of 1\n\nTests\n\nAuthor: Roe, Ann11 School, UK\n").remove(0);
+    assert_eq!(found.extra["Author affiliation"], ["11 School, UK"]);
+}
+
+#[test]
 fn full_names_of_ovid_replace_short_ones() {
     let text = "<1>\nTitle\n  a\nAuthors\n  Roe A; Doe B\nAuthors Full Name\n  Roe, Ann; Doe, Bob.\n\n<2>\nTitle\n  b\nAuthors\n  Roe A\n";
     let found = references(text);
