@@ -24,6 +24,9 @@ pub(super) fn by_lines(text: &str) -> Option<&'static str> {
     if ["TITLE", "AUTHOR NAMES", "SOURCE"].into_iter().all(has_line) {
         return Some("text of Embase");
     }
+    if text.starts_with("Record: 1") && lines::all(text).any(|line| line.starts_with("Title:")) {
+        return Some("text of EBSCOhost or APA PsycNet");
+    }
     if text.starts_with("Scopus") && text.contains("EXPORT DATE") {
         return Some("text of Scopus");
     }
@@ -38,8 +41,28 @@ pub(super) fn by_lines(text: &str) -> Option<&'static str> {
     if numbered.is_some_and(|rest| rest.contains("[J]") || rest.contains("[D]") || rest.contains("[C]")) {
         return Some("a list of references in GB/T 7714");
     }
+    if is_formatted(text) {
+        return Some("a formatted list of references");
+    }
     let inner = text.strip_prefix(['{', '[']).map(str::trim_start);
     inner.is_some_and(|inner| inner.starts_with(['"', '{', '[', '}', ']'])).then_some("JSON")
+}
+
+/// Returns `true` if most of the first lines are citations: `Roe A. Tests. J Tests. 2020;12(3):1-9.`, `Roe, A. (2020). Tests.`
+fn is_formatted(text: &str) -> bool {
+    /// The number of lines that are inspected, and the minimum number of citations.
+    const LINES: (usize, usize) = (10, 2);
+    let is_year = |digits: &str| digits.starts_with("19") || digits.starts_with("20");
+    let is_citation = |line: &&str| {
+        line.as_bytes().windows(5).enumerate().any(|(at, bytes)| {
+            let is_number = bytes[..4].iter().all(u8::is_ascii_digit) && is_year(&line[at..at + 4]);
+            let is_in_brackets = at > 0 && line.as_bytes()[at - 1] == b'(' && matches!(bytes[4], b')' | b',');
+            is_number && (bytes[4] == b';' || is_in_brackets)
+        })
+    };
+    let first = || lines::all(text).filter(|line| !line.trim().is_empty()).take(LINES.0);
+    let citations = first().filter(is_citation).count();
+    citations >= LINES.1 && 2 * citations > first().count()
 }
 
 #[cfg(test)]
@@ -59,6 +82,15 @@ mod tests {
             by_lines("Scopus\nEXPORT DATE: 15 March 2024\n\nRoe, A.\nTests\n"),
             Some("text of Scopus")
         );
+        let text = "Record: 1\n\nTitle: Tests.\n\nAuthors: Roe, Ann\n";
+        assert_eq!(by_lines(text), Some("text of EBSCOhost or APA PsycNet"));
+        for text in [
+            "1. Roe A. Tests. J Tests. 2020;12(3):1-9.\n2. Doe B. More tests. J Tests. 2019;1:2.\n",
+            "Roe, A. (2020). Tests. J Tests, 12(3), 1–9.\n\nDoe, B. (2019, May). More tests.\n",
+        ] {
+            assert_eq!(by_lines(text), Some("a formatted list of references"));
+        }
+        assert_eq!(by_lines("We met (2019) and\nlater on\nin (2020)\nonce more\n"), None);
         assert_eq!(by_start("<RECORD 1>\nTitle:Tests\n"), Some("text of Engineering Village"));
         let text = "Ann Roe,\nTests,\n2020,\n(https://www.sciencedirect.com/science/article/pii/S1)\n";
         assert_eq!(by_lines(text), Some("text of ScienceDirect"));

@@ -108,6 +108,8 @@ fn known(root: &str) -> Option<&'static str> {
         "collection" | "marc:collection" | "marc:record" => Some("MARC XML"),
         "OAI-PMH" | "oai_dc:dc" => Some("XML of OAI-PMH"),
         "eSummaryResult" => Some("XML of PubMed's summaries"),
+        "XML" => Some("XML of EndNote 7 or earlier"),
+        "COCHRANE_REVIEW" => Some("a review of RevMan"),
         "b:Sources" | "Sources" => Some("XML of Word's list of sources"),
         _ => None,
     }
@@ -143,6 +145,8 @@ mod tests {
             ("<refworks xmlns:refworks=\"a\">", "XML of RefWorks"),
             ("<feed xmlns=\"http://www.w3.org/2005/Atom\"><entry>", "an Atom feed"),
             ("<collection xmlns=\"http://www.loc.gov/MARC21/slim\">", "MARC XML"),
+            ("<XML><RECORDS><RECORD><AUTHORS>", "XML of EndNote 7 or earlier"),
+            ("<COCHRANE_REVIEW TYPE=\"INTERVENTION\">", "a review of RevMan"),
             ("<b:Sources xmlns:b=\"a\">", "XML of Word's list of sources"),
         ] {
             assert_eq!(detect(text), Err(Error::UnsupportedFormat { name }));
