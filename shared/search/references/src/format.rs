@@ -69,6 +69,8 @@ pub enum Format {
     EuCtrText,
     /// EBSCOhost's XML: `<records><rec>…`.
     EbscoXml,
+    /// EBSCOhost's tagged lines for other programs: `TI- …`.
+    EbscoTagged,
     /// MODS, the XML of catalogues and reference managers: `<modsCollection><mods>…`.
     ModsXml,
     /// RDF of Zotero: `<rdf:RDF><bib:Article>…`.
@@ -82,7 +84,7 @@ pub enum Format {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::Ris,
         Self::LooseRis,
         Self::Nbib,
@@ -111,6 +113,7 @@ impl Format {
         Self::IsrctnXml,
         Self::EuCtrText,
         Self::EbscoXml,
+        Self::EbscoTagged,
         Self::ModsXml,
         Self::ZoteroRdf,
         Self::EuropePmcXml,
@@ -195,6 +198,7 @@ impl fmt::Display for Format {
             Self::IsrctnXml => "ISRCTN XML",
             Self::EuCtrText => "EU Clinical Trials Register text",
             Self::EbscoXml => "EBSCO XML",
+            Self::EbscoTagged => "EBSCO tagged",
             Self::ModsXml => "MODS XML",
             Self::ZoteroRdf => "Zotero RDF",
             Self::EuropePmcXml => "Europe PMC XML",

@@ -11,8 +11,8 @@ use crate::{
     Error, Format,
     encoding::{Certainty, Encoding, EncodingDetection, LegacyEncoding, Utf16, WidthCheck, without_nuls},
     split::{
-        self, PartKind, cnki, endnote_text, engineering_village::is_cut_off, entries, eu_ctr, lines, nbib,
-        noteexpress, refer, refworks, ris, wos,
+        self, PartKind, cnki, ebsco_tagged, endnote_text, engineering_village::is_cut_off, entries, eu_ctr,
+        lines, nbib, noteexpress, refer, refworks, ris, wos,
     },
 };
 use table::TableDetection;
@@ -132,6 +132,9 @@ fn format(text: &str) -> Result<(Format, Certainty), Error> {
     if ris::is_loose(before) {
         return Ok((Format::LooseRis, Certainty::Likely));
     }
+    if is_ebsco_tagged(before) {
+        return Ok((Format::EbscoTagged, Certainty::Likely));
+    }
     if let Some((at, format, certainty)) = tagged {
         if at > 0
             && let Some(TableDetection::WithHeader(delimiter, 2..)) = table::find(before)
@@ -225,6 +228,16 @@ fn tagged(text: &str) -> Option<(usize, Format, Certainty)> {
     })?;
     // After many other lines, the match may be a coincidence.
     Some((at, format, if before <= PREAMBLE_LINES { Certainty::Certain } else { Certainty::Likely }))
+}
+
+/// Returns `true` if a record with EBSCOhost's tags begins in one of the first lines.
+fn is_ebsco_tagged(text: &str) -> bool {
+    let lines = lines::spans(text).filter(|line| !text[line.clone()].trim().is_empty());
+    let mut lines = lines.take(PREAMBLE_LINES).map(|line| text.as_bytes().split_at(line.end));
+    lines.any(|(front, after)| {
+        let begin = memchr::memrchr2(b'\n', b'\r', front).map_or(0, |at| at + 1);
+        ebsco_tagged::begins(&front[begin..], after)
+    })
 }
 
 /// The format in which this line begins a record.

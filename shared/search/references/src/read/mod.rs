@@ -13,6 +13,7 @@ mod databases;
 mod dates;
 mod draft;
 mod ebsco;
+mod ebsco_tagged;
 mod elements;
 mod endnote;
 mod endnote_text;
@@ -140,6 +141,7 @@ pub(crate) fn read(
         (Format::IsrctnXml, _) => isrctn::read(text)?.finish(),
         (Format::EuCtrText, _) => eu_ctr::read(text).finish(),
         (Format::EbscoXml, _) => ebsco::read(text)?.finish(),
+        (Format::EbscoTagged, _) => ebsco_tagged::read(text).finish(),
         (Format::ModsXml, _) => mods::read(text)?.finish(),
         (Format::ZoteroRdf, _) => zotero::read(text)?.finish(),
         (Format::EuropePmcXml, _) => europe_pmc::read(text)?.finish(),

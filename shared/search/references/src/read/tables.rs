@@ -1,13 +1,14 @@
 //! Compares the tables in `docs/fields.md` with those of the readers.
 
 use super::{
-    bibtex, csl, databases, ebsco, endnote, endnote_text, engineering_village, eu_ctr, europe_pmc,
+    bibtex, csl, databases, ebsco, ebsco_tagged, endnote, endnote_text, engineering_village, eu_ctr,
+    europe_pmc,
     field::{Field, Rule},
     ictrp, isrctn, jats, mods, nbib, noteexpress, pubmed_xml, refer, refworks, ris, wos, zotero,
 };
 use crate::table::header;
 
-const FORMATS: [(&str, &[Rule]); 24] = [
+const FORMATS: [(&str, &[Rule]); 25] = [
     ("RIS", ris::RULES),
     ("PubMed nbib", nbib::RULES),
     ("EndNote XML", endnote::RULES),
@@ -30,6 +31,7 @@ const FORMATS: [(&str, &[Rule]); 24] = [
     ("ISRCTN XML", isrctn::RULES),
     ("EU Clinical Trials Register text", eu_ctr::RULES),
     ("EBSCO XML", ebsco::RULES),
+    ("EBSCO tagged", ebsco_tagged::RULES),
     ("MODS XML", mods::RULES),
     ("Zotero RDF", zotero::RULES),
 ];

@@ -11,6 +11,7 @@ mod crossref;
 pub(crate) mod csv;
 mod cut_off;
 pub(crate) mod doctype;
+pub(crate) mod ebsco_tagged;
 pub(crate) mod endnote_text;
 pub(crate) mod engineering_village;
 pub(crate) mod entries;
@@ -215,6 +216,7 @@ fn splitter_of(format: Format, limit: usize) -> Box<dyn Splitter> {
         Format::IsrctnXml => Box::new(xml::Xml::isrctn(limit)),
         Format::EuCtrText => Box::new(eu_ctr::splitter(limit)),
         Format::EbscoXml => Box::new(xml::Xml::ebsco(limit)),
+        Format::EbscoTagged => Box::new(ebsco_tagged::splitter(limit)),
         Format::ModsXml => Box::new(xml::Xml::mods(limit)),
         Format::ZoteroRdf => Box::new(zotero::Zotero::new(limit)),
         Format::EuropePmcXml => Box::new(xml::Xml::europe_pmc(limit)),

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use memchr::memmem;
 
 use super::{
-    PartKind, cnki, endnote_text, engineering_village, entries, eu_ctr,
+    PartKind, cnki, ebsco_tagged, endnote_text, engineering_village, entries, eu_ctr,
     lines::{MARK_LENGTH, unmarked},
     nbib, noteexpress, numbered, record_number, refer, refworks, ris, wos,
 };
@@ -166,6 +166,7 @@ fn may_begin_tagged(line: &[u8]) -> bool {
             | [b'0'..=b'9', b'0'..=b'9' | b'.' | b':', ..]
             | [b'%', b'0', ..]
             | [b'T', b'Y' | b'y', ..]
+            | [b'T', b'I', b'-', ..]
             | [b'P', b'M' | b'T', ..]
             | [b'O', b'W', ..]
             | [b'V', b'N', ..]
@@ -203,6 +204,8 @@ fn tagged(line: &[u8], after: &[u8]) -> Option<Format> {
         Some(Format::Ovid)
     } else if is_loose_ris(line, after) {
         Some(Format::LooseRis)
+    } else if ebsco_tagged::begins(line, after) {
+        Some(Format::EbscoTagged)
     } else if is_nbib(line) && !precedes_ris(after) {
         Some(Format::Nbib)
     } else if wos::is_type_line(line) || line.starts_with(b"FN Clarivate") || line.starts_with(b"FN Thomson")
@@ -516,11 +519,12 @@ fn is_in_last_line(first: u8, second: u8) -> bool {
     let is_numbered = (first == b'1') & ((second == b'.') | (second == b':') | (second == b' '));
     // `RT `, `PT `, `FN `, `OWN - ` and `%0 `.
     let is_tag = (second == b' ') & ((first == b'T') | (first == b'N') | (first == b'0'));
-    // `TY`, `PMC -`, `VN  -`, `PMID-`, `#1`, `Type:`, `{R` and the first byte of a Chinese letter of CNKI.
+    // `TY`, `PMC -`, `VN  -`, `PMID-`, `TI-`, `#1`, `Type:`, `{R` and the first byte of a Chinese letter of CNKI.
     let is_word = ((first == b'T') & (second == b'Y'))
         | ((first == b'M') & (second == b'C'))
         | ((first == b'V') & (second == b'N'))
         | ((first == b'D') & (second == b'-'))
+        | ((first == b'I') & (second == b'-'))
         | ((first == b'#') & (second == b'1'))
         | ((first == b'e') & (second == b':'))
         | ((first == b'{') & (second == b'R'));
@@ -552,7 +556,8 @@ fn joined_line(line: &[u8], after: &[u8], wanted: Option<Format>) -> Option<(usi
         let is_joined = line[..at].last().is_some_and(|before| !before.is_ascii_whitespace())
             && (format != Format::LooseRis || is_loose_ris(&line[at..], after))
             && (format != Format::EndNoteText
-                || endnote_text::begins(&line[at..], &String::from_utf8_lossy(after)));
+                || endnote_text::begins(&line[at..], &String::from_utf8_lossy(after)))
+            && (format != Format::EbscoTagged || ebsco_tagged::begins(&line[at..], after));
         (is_joined && begins(&line[at..])).then_some((at, format))
     })
 }
@@ -721,6 +726,7 @@ const OTHER_LINES: &[Beginning] = &[
     ("流水号".as_bytes(), Format::CnkiText, cnki::is_bare_number),
     ("【タイトル】".as_bytes(), Format::CnkiText, cnki::is_type_line),
     (b"Reference Type:", Format::EndNoteText, endnote_text::is_first_line),
+    (b"TI- ", Format::EbscoTagged, |_| true),
 ];
 
 /// The offset of a byte-order mark that is directly before `at`, else `at`.

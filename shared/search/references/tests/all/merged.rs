@@ -15,7 +15,7 @@ pub(crate) struct Writer {
 }
 
 /// The writers of all formats.
-pub(crate) const WRITERS: [Writer; 32] = [
+pub(crate) const WRITERS: [Writer; 33] = [
     Writer {
         format: "RIS",
         begin: "",
@@ -253,6 +253,13 @@ pub(crate) const WRITERS: [Writer; 32] = [
         end: "\n</records>",
     },
     Writer {
+        format: "EBSCO tagged",
+        begin: "",
+        record: |title, n| format!("TI- {title}\nAU- Roe, Ann\nSO- J Tests\nYR- 2020\nAN- 2020-{n}-001"),
+        between: "\n\n",
+        end: "",
+    },
+    Writer {
         format: "MODS",
         begin: "<?xml version=\"1.0\"?>\n<modsCollection>\n",
         record: |title, _| format!("<mods><titleInfo><title>{title}</title></titleInfo></mods>"),
@@ -434,11 +441,16 @@ fn check_cut(first: &Writer, second: &Writer, cut: usize, chunk: usize) -> Resul
     if is_right { Ok(()) } else { Err(format!("{names}: {titles:?}")) }
 }
 
-/// A list that ends after a comma may continue with any object, and a value of EndNote's text after a blank line.
+/// A list that ends after a comma may continue with any object, a value of EndNote's text after a blank line, and a title
+/// of EBSCOhost with its translation.
 fn is_ambiguous(first: &Writer, second: &Writer, cut: usize) -> bool {
     let (one, _) = cut_file(first, cut);
     let last_line = one.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
     if first.format == "EndNote text" && b"Reference Type:".starts_with(last_line) {
+        return true;
+    }
+    let is_title = last_line.starts_with(b"TI- ") || last_line.len() < 3;
+    if first.format == "EBSCO tagged" && second.format == first.format && is_title {
         return true;
     }
     first.begin.ends_with('[') && second.begin.starts_with('{') && one.trim_ascii_end().ends_with(b",")

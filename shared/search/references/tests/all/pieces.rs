@@ -156,7 +156,7 @@ pub(crate) const PIECES: [&str; 153] = [
     "Title: a title",
     "\u{1b}$B\"\"\u{1b}(B",
 ];
-pub(crate) const STARTS: [&str; 39] = [
+pub(crate) const STARTS: [&str; 40] = [
     "",
     "TY  - JOUR\n",
     "PMID- 1\n",
@@ -194,6 +194,7 @@ pub(crate) const STARTS: [&str; 39] = [
     "TY&nbsp; - JOUR<br />AU&nbsp; - Doe, Jane<br />",
     "<html><body>TY  - JOUR<br>TI  - a<br>",
     "TY-JOUR\nTI-a\nAU-b\nER-\n",
+    "TI- a\nAU- b\nSO- c\n",
     "Reference Type:  Book\nTitle: a\n",
     "Title,Authors,DOI\n\u{1b}$B$\"\u{1b}(B,b,c\n",
 ];

@@ -30,6 +30,7 @@ fn may_be_passed_over(format: Format, line: &str) -> bool {
         Format::Ovid => line != "<1>",
         Format::Cochrane => !begins(&["Record #1 of 2"]),
         Format::ProQuest => line != "Document 1 of 2",
+        Format::EbscoTagged => !line.starts_with("TI- "),
         Format::EngineeringVillage => line != "<RECORD 1>",
         Format::CnkiText => !line.starts_with("SrcDatabase-来源库"),
         Format::NoteExpress => !line.starts_with("{Reference Type}:"),

@@ -2,7 +2,7 @@
 
 use references::{Format, Reference};
 
-use crate::{read, references};
+use crate::{read, reference, references};
 
 /// Checks the two records that all formats contain.
 fn check(text: &str, format: Format, says_all: bool) -> Vec<Reference> {
@@ -387,6 +387,39 @@ fn ovid_record_without_title_is_kept() {
     let text = "1.\nTitle\n  First\nVolume\n  12\n\n2.\nAuthors\n  Roe A\n\n3.\nTitle\n  Third\n";
     let found = references(text);
     assert_eq!((found.len(), found[1].authors.len(), found[2].title.as_str()), (3, 1, "Third"));
+}
+
+#[test]
+fn tagged_lines_of_ebsco_are_read() {
+    let text = "TI- Psychometric properties of tests.\nTI- Propiedades\nPS- Publication Status: Fully Published\n\
+        AU- Roe, Ann\nAU- van der Doe, J. M.\nAF- Roe, Ann, School of Tests, Town\nSO- Social Tests: The Journal\nVI- 24\n\
+        IP- 6\nSD- Nov, 2014\nYR- 2014\nPM- Nov, 2014\nPG- 676-684\nPC- 9\nSP- 676\nSN- 1049-7315, Print\n\
+        DO- 10.5555/t.1\nLA- English\nKP- nursing home\nSU- Measurement; Test Validity\nAB- AIM: To test.\n\
+        MJ- Measurement; Test Validity\nTM- Checklist DOI: 10.1037/t06631-000\nPT- Journal\nAT- Journal Article\nRD- 20141208\n\
+        AN- 2014-43498-004\nUR- http://search.ebscohost.com/login.aspx?direct=true&db=psyh&AN=2014-43498-004\n\n\
+        TI- Second\nAU- Poe, Eve1\nSO- J Tests. 2015; 76(4): 201-210\n";
+    let (outcomes, report) = read(text.as_bytes()).unwrap();
+    assert_eq!((report.format, report.skipped), (Format::EbscoTagged, None));
+    let found: Vec<_> = outcomes.into_iter().map(reference).collect();
+    let [first, second] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(first.title, "Psychometric properties of tests.");
+    assert_eq!(first.authors, ["Roe, Ann", "van der Doe, J. M."]);
+    assert_eq!((first.year, first.date.as_deref()), (Some(2014), Some("2014-11")));
+    assert_eq!(first.journal.as_deref(), Some("Social Tests: The Journal"));
+    assert_eq!((first.volume.as_deref(), first.issue.as_deref()), (Some("24"), Some("6")));
+    assert_eq!((first.pages.as_deref(), first.doi.as_deref()), (Some("676-684"), Some("10.5555/t.1")));
+    assert_eq!(first.keywords, ["nursing home", "Measurement", "Test Validity"]);
+    assert_eq!(
+        (first.r#abstract.as_deref(), first.r#type.as_deref()),
+        (Some("AIM: To test."), Some("Journal Article"))
+    );
+    assert_eq!(first.accession.as_deref(), Some("2014-43498-004"));
+    assert_eq!(second.authors, ["Poe, Eve"]);
+    assert_eq!((second.journal.as_deref(), second.pages.as_deref()), (Some("J Tests"), Some("201-210")));
+    assert_eq!(
+        (second.year, second.volume.as_deref(), second.issue.as_deref()),
+        (Some(2015), Some("76"), Some("4"))
+    );
 }
 
 #[test]
