@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 pub struct Recurrence {
     /// The period in seconds, at least 1.
     period: i64,
-    /// The offset in seconds.
+    /// The offset in seconds, less than the period.
     offset: i64,
 }
 
@@ -41,7 +41,7 @@ impl Recurrence {
     /// Moves all times by an offset, such as two hours for every day at 02:00 UTC.
     #[must_use]
     pub const fn offset_by(self, offset: SignedDuration) -> Self {
-        Self { offset: offset.as_secs(), ..self }
+        Self { offset: offset.as_secs().rem_euclid(self.period), ..self }
     }
 
     /// Returns the first time that is later than both `now` and `last`, the previous time. Times that have passed, such
@@ -89,6 +89,18 @@ mod tests {
         let never = Recurrence::every(SignedDuration::MAX);
         assert_eq!(never.next(Timestamp::UNIX_EPOCH, None), Timestamp::MAX);
         assert_eq!(NIGHTLY.next(Timestamp::MAX, None), Timestamp::MAX);
+    }
+
+    #[test]
+    fn offset_of_many_periods_moves_times_within_one() {
+        let now = at("2026-11-27T01:59:58Z");
+        for offset in [SignedDuration::MIN, SignedDuration::MAX, SignedDuration::from_hours(-22)] {
+            let next = Recurrence::every(SignedDuration::from_hours(24)).offset_by(offset).next(now, None);
+            assert!(
+                next > now && next.duration_since(now) <= SignedDuration::from_hours(24),
+                "{offset}: {next}"
+            );
+        }
     }
 
     #[test]
