@@ -148,15 +148,16 @@ async fn report_dead_letters(workspace: &Workspace) {
 
 async fn groups(args: &FailuresGroups) -> anyhow::Result<bool> {
     let workspace = open_for_reading(&args.output).await?;
-    let groups = store(&workspace)?.groups(&selection(&args.filter, args.state.into())).await?;
-    print_groups(&groups, args.output.json)?;
+    let causes = store(&workspace)?.causes(&selection(&args.filter, args.state.into())).await?;
+    print_causes(&causes.groups, causes.count, args.output.json)?;
     if !args.output.json {
         report_dead_letters(&workspace).await;
     }
     Ok(true)
 }
 
-fn print_groups(groups: &[CauseGroup], as_json: bool) -> anyhow::Result<()> {
+/// Prints the most frequent causes, and the number of failures of all causes.
+fn print_causes(groups: &[CauseGroup], count: u64, as_json: bool) -> anyhow::Result<()> {
     if as_json {
         return Ok(groups.iter().try_for_each(output::json)?);
     }
@@ -169,9 +170,11 @@ fn print_groups(groups: &[CauseGroup], as_json: bool) -> anyhow::Result<()> {
     if !groups.is_empty() {
         output::block(&table(&columns, groups.iter().map(row)))?;
     }
-    let count = groups.iter().map(|group| group.count).sum();
-    let causes = counted(groups.len() as u64, "cause", "causes");
-    Ok(output::line(&format!("{} of {causes}", counted(count, "failure", "failures")))?)
+    let (failures, causes) =
+        (counted(count, "failure", "failures"), counted(groups.len() as u64, "cause", "causes"));
+    let is_complete = groups.iter().map(|group| group.count).sum::<u64>() >= count;
+    let all = if is_complete { "" } else { " and others" };
+    Ok(output::line(&format!("{failures} of {causes}{all}"))?)
 }
 
 async fn show(args: &FailuresShow) -> anyhow::Result<bool> {
@@ -231,7 +234,7 @@ async fn retry(args: &FailuresRetry) -> anyhow::Result<bool> {
         Selection { ids: ids.into_iter().collect(), ..selection(&args.filter, FailureStatus::Open) };
     if args.dry_run {
         let snapshot = failures.snapshot(selection).await?;
-        print_groups(&snapshot.groups, args.output.json)?;
+        print_causes(&snapshot.groups, snapshot.count, args.output.json)?;
         output::remark("nothing was changed");
         return Ok(true);
     }

@@ -144,8 +144,8 @@ async fn why_waiting(workspace: &Workspace, location: &Location, search: SearchI
     let dead = SYSTEM.dead_letters();
     let dead: u64 = dead.iter().filter_map(|(queue, _)| of(queue)).map(Depth::total).sum();
     let open =
-        workspace.ports().engine.stores()?.failures.groups(&Selection::of(FailureStatus::Open)).await?;
-    let failures = dead + open.iter().map(|group| group.count).sum::<u64>();
+        workspace.ports().engine.stores()?.failures.causes(&Selection::of(FailureStatus::Open)).await?;
+    let failures = dead + open.count;
     let consumed = SYSTEM.functions.iter().filter_map(|function| function.source.queue());
     let delayed: u64 = consumed.filter_map(of).map(|depth| depth.delayed).sum();
     let job = workspace.jobs()?.job(search).await?;

@@ -131,7 +131,7 @@ pub(super) async fn run<P>(opened: &OpenSystem<P>, command: &Command) -> anyhow:
     match command {
         Command::List(listed) => list(opened, listed).await,
         Command::Groups(listed) => {
-            groups(&store.groups(&listed.selection()).await?, opened.json)?;
+            groups(&store.causes(&listed.selection()).await?.groups, opened.json)?;
             Ok(true)
         }
         Command::Show { failure } => {

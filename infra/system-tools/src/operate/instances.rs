@@ -203,8 +203,7 @@ pub(super) async fn control<P>(
         error => error.into(),
     })?;
     let selection = Selection { partition: Some(partition), ..Selection::of(FailureStatus::Open) };
-    let groups = opened.engine.stores()?.failures.groups(&selection).await?;
-    let open_failures = groups.iter().map(|group| group.count).sum();
+    let open_failures = opened.engine.stores()?.failures.causes(&selection).await?.count;
     let changed = controlled == ControlOutcome::Changed;
     if opened.json {
         output::json(&ActionResult { instance: partition, done: control.done(), changed, open_failures })?;

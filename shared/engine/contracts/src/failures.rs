@@ -7,9 +7,10 @@ use jiff::Timestamp;
 use messages::{Host, MessageId, PartitionKey, Queue};
 use outbox::Owner;
 use saga::KeepFailures;
+use saga::failures::store::MAX_GROUPS;
 use saga::failures::{
-    AuditEntry, Change, Failure, FailureId, FailureReport, FailureStatus, Operation, OperationId, Origin,
-    Phase, Selection, State,
+    AuditEntry, Causes, Change, Failure, FailureId, FailureReport, FailureStatus, Operation, OperationId,
+    Origin, Phase, Selection, State,
 };
 
 use crate::{CheckResult, sample};
@@ -44,6 +45,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     selection_pages_start_with_the_latest(ports).await?;
     selection_returns_only_matching_failures(ports).await?;
     causes_start_with_the_most_frequent(ports).await?;
+    causes_beyond_the_listed_ones_count(ports).await?;
     unreadable_failure_does_not_hide_others(ports).await?;
     only_one_operation_runs(ports).await?;
     operation_change_requires_the_read_revision(ports).await?;
@@ -191,8 +193,7 @@ pub async fn selection_returns_only_matching_failures(ports: &Ports<'_>) -> Chec
         let ids = |failures: &[&Failure]| failures.iter().map(|failure| failure.id).collect::<BTreeSet<_>>();
         assert_eq!(ids(&found.iter().collect::<Vec<_>>()), ids(&wanted), "{selection:?}");
         assert!(found.iter().all(|failure| selection.has(failure)));
-        let counted: u64 = ports.store.groups(&selection).await?.iter().map(|group| group.count).sum();
-        assert_eq!(counted, wanted.len() as u64, "{selection:?}");
+        assert_eq!(ports.store.causes(&selection).await?.count, wanted.len() as u64, "{selection:?}");
     }
     Ok(())
 }
@@ -209,12 +210,35 @@ pub async fn causes_start_with_the_most_frequent(ports: &Ports<'_>) -> CheckResu
     let early = stored(ports, of("loading 1 failed", "Paid")).await?;
     let late = stored(ports, at(of("loading 2 failed", "Sent"), 9)).await?;
     let selection = Selection { partition: Some(partition), ..Selection::of(FailureStatus::Open) };
-    let groups = ports.store.groups(&selection).await?;
-    let [frequent, rare] = &groups[..] else { panic!("{groups:?}") };
+    let causes = ports.store.causes(&selection).await?;
+    let [frequent, rare] = &causes.groups[..] else { panic!("{causes:?}") };
     assert_eq!((frequent.count, rare.count, rare.reason.as_str()), (2, 1, "rare"));
     assert_eq!(frequent.messages, BTreeSet::from(["Paid".to_owned(), "Sent".to_owned()]));
     assert!([&early.reason, &late.reason].contains(&&frequent.reason));
     assert_eq!((frequent.first_seen, frequent.last_seen), (early.first_seen, late.last_seen));
+    assert_eq!((causes.count, causes.last_seen), (3, Some(late.last_seen)));
+    let nothing = Selection { until: Some(Timestamp::UNIX_EPOCH), ..selection };
+    assert_eq!(ports.store.causes(&nothing).await?, Causes::default());
+    Ok(())
+}
+
+/// A retry of all failures selects them by the time of the last one. This failure may have a rare cause.
+pub async fn causes_beyond_the_listed_ones_count(ports: &Ports<'_>) -> CheckResult {
+    let partition: PartitionKey = sample::partition(ports.host);
+    let of = |cause: usize, seconds| {
+        let failure = failure(ports.host, "many causes");
+        let fingerprint = format!("{}-{cause:03}", failure.fingerprint);
+        at(Failure { partition: Some(partition), fingerprint, ..failure }, seconds)
+    };
+    for cause in 0..MAX_GROUPS {
+        stored(ports, of(cause, 1)).await?;
+        stored(ports, of(cause, 2)).await?;
+    }
+    let last = stored(ports, of(MAX_GROUPS, 9)).await?;
+    let selection = Selection { partition: Some(partition), ..Selection::of(FailureStatus::Open) };
+    let causes = ports.store.causes(&selection).await?;
+    assert_eq!(causes.groups.len(), MAX_GROUPS);
+    assert_eq!((causes.count, causes.last_seen), (2 * MAX_GROUPS as u64 + 1, Some(last.last_seen)));
     Ok(())
 }
 
@@ -239,7 +263,7 @@ pub async fn unreadable_failure_does_not_hide_others(ports: &Ports<'_>) -> Check
         assert_eq!(page, [latest.clone(), earliest.clone()], "{selection:?}");
         let rest = ports.store.select(&selection, Some(latest.place()), 2).await?;
         assert_eq!(rest, std::slice::from_ref(&earliest), "{selection:?}");
-        let counted: u64 = ports.store.groups(&selection).await?.iter().map(|group| group.count).sum();
+        let counted = ports.store.causes(&selection).await?.count;
         assert!((2..=3).contains(&counted), "{counted} of {selection:?}");
     }
     assert!(ports.store.failures(&[damaged.id]).await.is_err(), "it is not absent");

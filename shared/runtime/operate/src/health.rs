@@ -389,7 +389,7 @@ impl Health {
     }
 
     async fn count_failures(&self, selection: &Selection) -> Result<u64, StoreError> {
-        Ok(self.stores.failures.groups(selection).await?.iter().map(|group| group.count).sum())
+        Ok(self.stores.failures.causes(selection).await?.count)
     }
 }
 

@@ -11,8 +11,8 @@ use messages::StoreError;
 use saga::KeepFailures;
 use saga::failures::store::MAX_GROUPS;
 use saga::failures::{
-    AuditEntry, CauseGroup, Change as FailureChange, Failure, FailureCursor, FailureId, FailureStatus,
-    Operation, OperationId, Selection,
+    AuditEntry, CauseGroup, Causes, Change as FailureChange, Failure, FailureCursor, FailureId,
+    FailureStatus, Operation, OperationId, Selection,
 };
 use uuid::Uuid;
 
@@ -159,22 +159,27 @@ impl KeepFailures for Dynamo {
         self.items(&scan, range, limit, doing, read).await
     }
 
-    async fn groups(&self, selection: &Selection) -> Result<Vec<CauseGroup>, StoreError> {
-        let (mut groups, mut after) = (BTreeMap::<String, CauseGroup>::new(), None);
+    async fn causes(&self, selection: &Selection) -> Result<Causes, StoreError> {
+        let (mut groups, mut causes, mut after) =
+            (BTreeMap::<String, CauseGroup>::new(), Causes::default(), None);
         loop {
             let found = self.select(selection, after, COUNTED).await?;
             after = found.last().map(Failure::place);
+            // The last seen come first.
+            causes.last_seen = causes.last_seen.or(found.first().map(|failure| failure.last_seen));
+            causes.count += found.len() as u64;
             let is_last = found.len() < COUNTED;
             found.into_iter().for_each(|failure| count(&mut groups, failure));
             if is_last {
                 break;
             }
         }
-        let mut groups: Vec<CauseGroup> = groups.into_values().collect();
-        groups
+        causes.groups = groups.into_values().collect();
+        causes
+            .groups
             .sort_by(|one, other| other.count.cmp(&one.count).then(one.fingerprint.cmp(&other.fingerprint)));
-        groups.truncate(MAX_GROUPS);
-        Ok(groups)
+        causes.groups.truncate(MAX_GROUPS);
+        Ok(causes)
     }
 
     async fn operation(&self, id: OperationId) -> Result<Option<Operation>, StoreError> {

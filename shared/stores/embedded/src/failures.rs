@@ -6,9 +6,10 @@ use messages::StoreError;
 use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, Params, Row, Rows, named_params, params};
 use saga::KeepFailures;
-use saga::failures::store::MAX_GROUPS;
+use saga::failures::store::{AUDIT_RETENTION, MAX_GROUPS};
 use saga::failures::{
-    AuditEntry, CauseGroup, Change, Failure, FailureCursor, FailureId, Operation, OperationId, Selection,
+    AuditEntry, CauseGroup, Causes, Change, Failure, FailureCursor, FailureId, Operation, OperationId,
+    Selection,
 };
 
 use crate::Store;
@@ -41,9 +42,9 @@ impl KeepFailures for Store {
         self.look(Call::FailuresSelect, "listing failures".to_owned(), work).await
     }
 
-    async fn groups(&self, selection: &Selection) -> Result<Vec<CauseGroup>, StoreError> {
+    async fn causes(&self, selection: &Selection) -> Result<Causes, StoreError> {
         let selection = selection.clone();
-        let work = move |db: &Connection| groups(db, &selection);
+        let work = move |db: &Connection| causes(db, &selection);
         self.look(Call::FailuresGroup, "counting failures by cause".to_owned(), work).await
     }
 
@@ -192,7 +193,8 @@ pub(crate) const SELECT_CAUSE: &str = selected!(
 );
 pub(crate) const GROUPS: &str = selected!(
     "fingerprint, count(*) AS count, min(first_seen) AS first_seen, max(last_seen) AS last_seen,
-        max(reason) AS reason, json_group_array(DISTINCT message) AS messages",
+        max(reason) AS reason, json_group_array(DISTINCT message) AS messages,
+        sum(count(*)) OVER () AS total, max(max(last_seen)) OVER () AS last",
     "(:fingerprint IS NULL OR fingerprint = :fingerprint)",
     "GROUP BY fingerprint ORDER BY count(*) DESC, fingerprint LIMIT :limit"
 );
@@ -240,7 +242,7 @@ fn select(
     listed(&mut rows, max, "a failure", read_failure)
 }
 
-fn groups(db: &Connection, selection: &Selection) -> Result<Vec<CauseGroup>, Fault> {
+fn causes(db: &Connection, selection: &Selection) -> Result<Causes, Fault> {
     let bound = SelectionParams::of(selection)?;
     let mut statement = db.prepare_cached(GROUPS)?;
     let mut rows = statement.query(named_params! {
@@ -252,9 +254,10 @@ fn groups(db: &Connection, selection: &Selection) -> Result<Vec<CauseGroup>, Fau
         ":ids": bound.ids,
         ":limit": limit(MAX_GROUPS),
     })?;
-    let mut found = Vec::new();
+    let mut causes = Causes::default();
     while let Some(row) = rows.next()? {
-        found.push(CauseGroup {
+        (causes.count, causes.last_seen) = (uint(row.get("total")?), Some(timestamp(row.get("last")?)));
+        causes.groups.push(CauseGroup {
             fingerprint: row.get("fingerprint")?,
             reason: row.get("reason")?,
             messages: from_json(&row.get::<_, String>("messages")?)?,
@@ -263,7 +266,7 @@ fn groups(db: &Connection, selection: &Selection) -> Result<Vec<CauseGroup>, Fau
             last_seen: timestamp(row.get("last_seen")?),
         });
     }
-    Ok(found)
+    Ok(causes)
 }
 
 pub(crate) const RUNNING: &str = "SELECT * FROM operation WHERE expires_at IS NULL";

@@ -88,7 +88,7 @@ pub enum Call {
     FailuresChange,
     /// [`saga::KeepFailures::select`].
     FailuresSelect,
-    /// [`saga::KeepFailures::groups`].
+    /// [`saga::KeepFailures::causes`].
     FailuresGroup,
     /// [`saga::KeepFailures::operation`], and the other reads of operations.
     OperationsRead,

@@ -8,9 +8,10 @@ use messages::StoreError;
 use mongodb::bson::{Bson, Document, doc};
 use mongodb::error::{Error, ErrorKind, WriteFailure};
 use saga::KeepFailures;
-use saga::failures::store::MAX_GROUPS;
+use saga::failures::store::{AUDIT_RETENTION, MAX_GROUPS};
 use saga::failures::{
-    AuditEntry, CauseGroup, Change, Failure, FailureCursor, FailureId, Operation, OperationId, Selection,
+    AuditEntry, CauseGroup, Causes, Change, Failure, FailureCursor, FailureId, Operation, OperationId,
+    Selection,
 };
 use serde::de::DeserializeOwned;
 
@@ -62,8 +63,8 @@ impl KeepFailures for Mongo {
         self.call("listing failures".to_owned(), select(self, selection, after, limit)).await
     }
 
-    async fn groups(&self, selection: &Selection) -> Result<Vec<CauseGroup>, StoreError> {
-        self.call("counting failures by cause".to_owned(), groups(self, selection)).await
+    async fn causes(&self, selection: &Selection) -> Result<Causes, StoreError> {
+        self.call("counting failures by cause".to_owned(), causes(self, selection)).await
     }
 
     async fn operation(&self, id: OperationId) -> Result<Option<Operation>, StoreError> {
@@ -246,7 +247,7 @@ async fn listed<T>(
     }
 }
 
-async fn groups(mongo: &Mongo, selection: &Selection) -> Result<Vec<CauseGroup>, CallError> {
+async fn causes(mongo: &Mongo, selection: &Selection) -> Result<Causes, CallError> {
     let group = doc! {
         ID: format!("${CAUSE}"),
         "count": { "$sum": 1_i64 },
@@ -255,26 +256,38 @@ async fn groups(mongo: &Mongo, selection: &Selection) -> Result<Vec<CauseGroup>,
         "reason": { "$max": format!("${REASON}") },
         "messages": { "$addToSet": format!("${MESSAGE}") },
     };
+    let all = doc! { ID: null, "count": { "$sum": "$count" }, "last": { "$max": "$last" } };
     let failures = mongo.collection(collections::FAILURE).await?;
     let found = failures.aggregate([
         doc! { "$match": filter(selection) },
         doc! { "$group": group },
-        doc! { "$sort": { "count": -1, ID: 1 } },
-        doc! { "$limit": int(MAX_GROUPS) },
+        doc! { "$facet": {
+            "groups": [doc! { "$sort": { "count": -1, ID: 1 } }, doc! { "$limit": int(MAX_GROUPS) }],
+            "all": [doc! { "$group": all }],
+        } },
     ]);
     let found: Vec<Document> = found.await?.try_collect().await?;
-    let read = |stored: &Document| -> Result<CauseGroup, String> {
-        let at = |field| int_field(stored, field).map(timestamp);
+    found.first().map_or_else(|| Ok(Causes::default()), read_causes).map_err(CallError::InvalidReply)
+}
+
+fn read_causes(found: &Document) -> Result<Causes, String> {
+    let at = |stored: &Document, field| int_field(stored, field).map(timestamp);
+    let part =
+        |name| -> Result<Vec<Document>, String> { from_bson(found.get(name).cloned().unwrap_or(Bson::Null)) };
+    let group = |stored: &Document| -> Result<CauseGroup, String> {
         Ok(CauseGroup {
             fingerprint: serde_field(stored, ID)?,
             reason: serde_field(stored, "reason")?,
             messages: from_bson(stored.get("messages").cloned().unwrap_or(Bson::Null))?,
             count: count_field(stored, "count")?,
-            first_seen: at("first")?,
-            last_seen: at("last")?,
+            first_seen: at(stored, "first")?,
+            last_seen: at(stored, "last")?,
         })
     };
-    found.iter().map(|stored| read(stored).map_err(CallError::InvalidReply)).collect()
+    let groups = part("groups")?.iter().map(group).collect::<Result<_, _>>()?;
+    let all = part("all")?;
+    let Some(all) = all.first() else { return Ok(Causes::default()) };
+    Ok(Causes { groups, count: count_field(all, "count")?, last_seen: Some(at(all, "last")?) })
 }
 
 async fn operation(mongo: &Mongo, filter: Document) -> Result<Option<Operation>, CallError> {

@@ -114,8 +114,8 @@ impl Failures {
 
     /// Records the number of open failures. It is recorded at zero too, so that an alarm has data.
     async fn count_open(&self) -> Result<(), StoreError> {
-        let open = self.store.groups(&Selection::of(FailureStatus::Open)).await?;
-        self.reporter.measure(OPEN_FAILURES, open.iter().map(|group| group.count).sum());
+        let open = self.store.causes(&Selection::of(FailureStatus::Open)).await?;
+        self.reporter.measure(OPEN_FAILURES, open.count);
         Ok(())
     }
 

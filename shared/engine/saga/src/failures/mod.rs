@@ -28,5 +28,5 @@ pub use keeper::Failures;
 pub use operation::{Operation, Phase};
 pub use record::{AuditEntry, Failure, FailureCursor, FailureReport, FailureStatus, Origin, State};
 pub use retry::{RequestRefusal, Retry, Snapshot};
-pub use selection::{CauseGroup, Selection};
+pub use selection::{CauseGroup, Causes, Selection};
 pub use store::{Change, KeepFailures};

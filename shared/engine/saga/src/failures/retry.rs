@@ -23,7 +23,7 @@ use super::ids::{FailureId, OperationId};
 use super::keeper::Failures;
 use super::operation::{Operation, Phase};
 use super::record::{AuditEntry, Failure, FailureStatus, Origin, State};
-use super::selection::{CauseGroup, Selection};
+use super::selection::{CauseGroup, Causes, Selection};
 use super::store::Change;
 use crate::operator::{FORGOTTEN, Readmission};
 
@@ -62,7 +62,7 @@ pub struct Retry {
 pub struct Snapshot {
     /// The failures. Failures that are seen later are excluded.
     pub selection: Selection,
-    /// The failures by cause.
+    /// The most frequent causes.
     pub groups: Vec<CauseGroup>,
     /// The number of failures.
     pub count: u64,
@@ -166,13 +166,12 @@ impl Failures {
             is_open(&failure)?;
         }
         let selection = Selection { standing: FailureStatus::Open, ..selection };
-        let groups = self.store.groups(&selection).await?;
+        let Causes { groups, count, last_seen } = self.store.causes(&selection).await?;
         // Failures that are seen after the preview stay out of the retry that an operator bases on it. The limit is the
         // time of the last failure, because the clock of the worker that recorded it may be ahead of this one.
-        let last = groups.iter().map(|group| group.last_seen).max().unwrap_or_else(|| self.now());
+        let last = last_seen.unwrap_or_else(|| self.now());
         let until = selection.until.map_or(last, |until| until.min(last));
         let selection = Selection { until: Some(until), ..selection };
-        let count = groups.iter().map(|group| group.count).sum();
         Ok(Snapshot { selection, groups, count })
     }
 

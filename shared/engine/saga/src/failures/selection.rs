@@ -56,6 +56,17 @@ impl Selection {
     }
 }
 
+/// The failures of a selection by cause.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Causes {
+    /// The causes of the most failures, up to [`MAX_GROUPS`](super::store::MAX_GROUPS).
+    pub groups: Vec<CauseGroup>,
+    /// The number of failures of all causes.
+    pub count: u64,
+    /// The time at which the last failure of any cause was last found; `None` without failures.
+    pub last_seen: Option<Timestamp>,
+}
+
 /// The failures of one cause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CauseGroup {

@@ -1,12 +1,13 @@
 //! The port to the store of failures.
 
 use async_trait::async_trait;
+use jiff::SignedDuration;
 use messages::StoreError;
 
 use super::ids::{FailureId, OperationId};
 use super::operation::Operation;
 use super::record::{AuditEntry, Failure, FailureCursor};
-use super::selection::{CauseGroup, Selection};
+use super::selection::{Causes, Selection};
 
 /// The maximum number of causes in one result. The causes of the most failures are returned.
 pub const MAX_GROUPS: usize = 100;
@@ -52,12 +53,12 @@ pub trait KeepFailures: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Failure>, StoreError>;
 
-    /// Returns up to [`MAX_GROUPS`] causes of a selection, beginning with the causes of the most failures. The counts
-    /// may include values that are not failures.
+    /// Returns the causes of a selection, beginning with the causes of the most failures. The counts may include values
+    /// that are not failures.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable; a retry may succeed.
-    async fn groups(&self, selection: &Selection) -> Result<Vec<CauseGroup>, StoreError>;
+    async fn causes(&self, selection: &Selection) -> Result<Causes, StoreError>;
 
     /// Returns an operation.
     ///

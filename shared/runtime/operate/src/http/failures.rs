@@ -14,8 +14,8 @@ use jiff::Timestamp;
 use messages::PartitionKey;
 use saga::Failures;
 use saga::failures::{
-    AuditEntry, CauseGroup, Failure, FailureId, FailureStatus, Operation, OperationId, Origin, Phase, Retry,
-    Selection, Snapshot, State as FailureState,
+    AuditEntry, CauseGroup, Causes, Failure, FailureId, FailureStatus, Operation, OperationId, Origin, Phase,
+    Retry, Selection, Snapshot, State as FailureState,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -209,7 +209,7 @@ pub async fn page<V>(
 
 /// Returns the causes of the failures of a selection, most frequent first.
 pub async fn causes(failures: &Failures, selection: &Selection) -> Result<FailureCauseList, Problem> {
-    let groups = failures.store.groups(selection).await?;
+    let Causes { groups, .. } = failures.store.causes(selection).await?;
     Ok(FailureCauseList { items: groups.into_iter().map(FailureCauseView::from).collect(), next: None })
 }
 

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use messages::StoreError;
 use saga::KeepFailures;
 use saga::failures::{
-    AuditEntry, CauseGroup, Change, Failure, FailureCursor, FailureId, Operation, OperationId, Selection,
-    State,
+    AuditEntry, CauseGroup, Causes, Change, Failure, FailureCursor, FailureId, Operation, OperationId,
+    Selection, State,
 };
 
 use crate::options::Mutant;
@@ -69,18 +69,19 @@ impl KeepFailures for Port {
     }
 
     /// All failures have the same cause.
-    async fn groups(&self, selection: &Selection) -> Result<Vec<CauseGroup>, StoreError> {
+    async fn causes(&self, selection: &Selection) -> Result<Causes, StoreError> {
         Ok(self.perform(|world| {
             let found = world.failures_found();
-            let Some(first) = found.of(selection).next() else { return Vec::new() };
-            vec![CauseGroup {
+            let Some(first) = found.of(selection).next() else { return Causes::default() };
+            let group = CauseGroup {
                 fingerprint: first.fingerprint.clone(),
                 reason: first.reason.clone(),
                 messages: found.of(selection).map(|failure| failure.message.clone()).collect(),
                 count: found.of(selection).count() as u64,
                 first_seen: found.of(selection).map(|failure| failure.first_seen).min().unwrap_or_default(),
                 last_seen: found.of(selection).map(|failure| failure.last_seen).max().unwrap_or_default(),
-            }]
+            };
+            Causes { count: group.count, last_seen: Some(group.last_seen), groups: vec![group] }
         }))
     }
 
