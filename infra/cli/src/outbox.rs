@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
-use local::output;
+use local::{output, user_name};
 use messages::Host;
 use operate::effects::{all, exhausted};
 use operate::{Effect, EffectChange, EffectFilter, EffectState};
@@ -202,7 +202,7 @@ impl OutboxItem {
             Change::Requeue(_) => (EffectChange::Requeue, EntryState::Waiting),
             Change::Delete(_) => (EffectChange::Delete, EntryState::Deleted),
         };
-        self.effect.change(&workspace.ports().engine, change).await?;
+        self.effect.change(&workspace.ports().engine, change, &user_name()).await?;
         if let (Ok(entry), Some(_), EffectChange::Requeue) = (&self.effect.stored, self.effect.owner, change)
         {
             self.effect.stored = Ok(entry.requeued(now));

@@ -44,6 +44,14 @@ pub(crate) async fn with_entries(
     Ok((search, ids))
 }
 
+/// Checks the audit log, the latest change first.
+fn assert_recorded(program: &Program, changes: [(&str, &str); 2]) {
+    let entries = program.run(&["failures", "audit", "--json"]).lines();
+    let recorded =
+        entries.iter().map(|entry| (entry["did"].as_str().unwrap(), entry["to"].as_str().unwrap()));
+    assert_eq!(recorded.collect::<Vec<_>>(), changes);
+}
+
 /// Checks that `program` lists, shows, requeues and deletes the entries in `backend`.
 pub(crate) async fn operates(program: &Program, backend: &Backend) -> TestResult {
     let (search, [waiting, young, old]) = with_entries(backend).await?;
@@ -80,6 +88,7 @@ pub(crate) async fn operates(program: &Program, backend: &Backend) -> TestResult
     let deleted = program.run(&["outbox", "delete", "--all", "--json"]);
     assert_eq!((deleted.code, deleted.lines().len()), (Some(0), 1), "{}", deleted.stderr);
     assert_eq!(deleted.json()["state"], "deleted");
+    assert_recorded(program, [("deleted", &young), ("requeued", &old)]);
     let left = backend.ports.engine.stores()?.saga_outbox.pending(None, 1_000).await?;
     let of_search = left.into_iter().find(|pending| pending.owner == Some(Owner::Saga(search))).unwrap();
     let states: Vec<(String, u32, u32, bool)> = of_search

@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use jiff::Timestamp;
-use local::output;
+use local::{output, user_name};
 use operate::effects::{all, exhausted};
 use operate::health::counted;
 use operate::{Effect, EffectChange, EffectFilter, EffectState};
@@ -76,12 +76,8 @@ async fn change<P>(opened: &OpenSystem<P>, args: &Change, change: EffectChange) 
         );
     }
     for effect in &found {
-        effect.change(&opened.engine, change).await?;
-        let done = match change {
-            EffectChange::Requeue => "requeued",
-            EffectChange::Delete => "deleted",
-        };
-        show(opened, effect, done)?;
+        effect.change(&opened.engine, change, &user_name()).await?;
+        show(opened, effect, change.done())?;
     }
     if !opened.json {
         output::line(&counted(found.len() as u64, "effect", "effects"))?;

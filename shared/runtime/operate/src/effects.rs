@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use messages::StoreError;
 use outbox::{EntryResult, OutboxRecord, Owner, UnreadableAction};
+use saga::failures::AuditEntry;
 use saga::{AccessError, Engine, Outboxes, Stores};
 
 /// The number of records with effects that are read at a time, and the maximum for one page.
@@ -51,12 +52,16 @@ impl Effect {
         }
     }
 
-    /// Changes an exhausted effect, unless it was changed concurrently.
+    /// Changes an exhausted effect, unless it was changed concurrently. The audit entry is stored first, so that no
+    /// change is without an entry. `by` is the name of the operator.
     ///
     /// # Errors
     /// Returns an error if a service is not configured, a store is unavailable, or another worker holds the partition
     /// of the effect. The call may be repeated.
-    pub async fn change(&self, engine: &Engine, change: EffectChange) -> Result<(), AccessError> {
+    pub async fn change(&self, engine: &Engine, change: EffectChange, by: &str) -> Result<(), AccessError> {
+        let (at, by, did) = (engine.host.now(), by.to_owned(), change.done().to_owned());
+        let entry = AuditEntry { at, by, did, to: self.id(), why: String::new() };
+        engine.stores()?.failures.note(&entry).await?;
         match (&self.stored, self.owner, change) {
             (Ok(entry), Some(owner), EffectChange::Requeue) => {
                 engine.operator()?.requeue(owner, entry).await?;
@@ -94,6 +99,16 @@ pub enum EffectChange {
     Requeue,
     /// Deletes the effect, so that it is never performed.
     Delete,
+}
+
+impl EffectChange {
+    /// Returns the action for the audit log and the operator.
+    pub fn done(self) -> &'static str {
+        match self {
+            Self::Requeue => "requeued",
+            Self::Delete => "deleted",
+        }
+    }
 }
 
 /// A filter of effects.

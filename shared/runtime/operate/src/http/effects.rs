@@ -30,7 +30,7 @@ pub struct EffectFields {
     /// `waiting` until it is due or retried, `claimed` while a worker performs it, or `poisoned` if it has exhausted
     /// its retries.
     state: &'static str,
-    /// The type of the effect: `message`, `view`, or `unreadable` if it cannot be read.
+    /// The type of the effect: `message`, `view`, `record`, or `unreadable` if it cannot be read.
     kind: &'static str,
     /// The queue that the message is sent to.
     #[schema(required)]
