@@ -12,7 +12,7 @@ use contents::{
 use links::{of_ebsco, of_link, of_ovid};
 use references::Reference;
 
-use super::{Method, Source, vocabulary};
+use super::{Method, Source, is_name, vocabulary};
 
 /// The tags in `extra` that hold further links.
 const LINK_TAGS: [&str; 4] = ["L2", "UR", "L1", "Link to the Ovid Full Text or citation"];
@@ -147,7 +147,7 @@ pub(super) fn guess(format: &str, first: Option<&Reference>) -> Guess {
 fn of_record(format: &str, from_format: Source, first: &Reference) -> Guess {
     let tag = |names: &[&str]| {
         let found = names.iter().find_map(|name| first.extra.get(*name)?.first());
-        let name = found.map(|text| text.trim()).filter(|text| !text.is_empty() && !is_manager(text));
+        let name = found.map(|text| text.trim()).filter(|text| is_name(text) && !is_manager(text));
         name.map(str::to_owned)
     };
     let searched_on = tag(&[SEARCHED_ON]).and_then(|date| date.parse().ok());
@@ -237,7 +237,7 @@ fn is_manager(name: &str) -> bool {
 fn named(first: &Reference) -> DatabaseNames {
     let names = |tag: &&str| -> Vec<&str> {
         let values = first.extra.get(*tag).into_iter().flatten().map(|name| name.trim());
-        values.filter(|name| !name.is_empty() && !is_manager(name)).collect()
+        values.filter(|name| is_name(name) && !is_manager(name)).collect()
     };
     let Some(names) = DATABASE_TAGS.iter().map(names).find(|names| !names.is_empty()) else {
         return if is_of_embase(first) && of_web_of_science(first).is_some() {
@@ -304,6 +304,14 @@ mod tests {
 
     fn is(database: Option<&str>, platform: Option<&str>) -> (Option<String>, Option<String>) {
         (database.map(str::to_owned), platform.map(str::to_owned))
+    }
+
+    #[test]
+    fn name_that_no_reviewer_could_set_is_no_source() {
+        assert_eq!(guessed(&[("DB", &"x".repeat(255))], None).0, Some("x".repeat(255)));
+        for name in ["x".repeat(256), "Tests\u{7}".to_owned()] {
+            assert_eq!(guessed(&[("DB", &name), ("DP", &name)], None), (None, None), "{name:?}");
+        }
     }
 
     #[test]

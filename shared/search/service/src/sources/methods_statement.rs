@@ -195,22 +195,25 @@ fn wrapped(text: &str, max: usize, indent: usize) -> Vec<(usize, String)> {
     // The count stays next to its name.
     let text = text.replace(" (n = ", " (n\u{a0}=\u{a0}");
     for word in text.split(' ') {
-        let mut word: Vec<char> = word.chars().collect();
+        let word: Vec<char> = word.chars().collect();
+        let mut rest = word.as_slice();
         loop {
             let is_first = lines.len() == 1;
             // An indentation is as wide as two letters.
             let room = max.saturating_sub(2 * (indent + usize::from(!is_first)));
             let Some((_, line)) = lines.last_mut() else { break };
             let used = line.chars().count() + usize::from(!line.is_empty());
-            if used + word.len() <= room {
+            if used + rest.len() <= room {
                 if !line.is_empty() {
                     line.push(' ');
                 }
-                line.extend(word);
+                line.extend(rest);
                 break;
             }
             if line.is_empty() {
-                line.extend(word.drain(..room.max(1)));
+                let (piece, behind) = rest.split_at(room.max(1).min(rest.len()));
+                line.extend(piece);
+                rest = behind;
             }
             lines.push((indent + 1, String::new()));
         }
@@ -283,6 +286,12 @@ mod tests {
             platform: Some("Ovid".into()),
             searched_on: "2026-05-01".parse().ok(),
         }
+    }
+
+    #[test]
+    fn words_longer_than_a_line_are_split() {
+        let lines = wrapped(&"x".repeat(25), 10, 0);
+        assert_eq!(lines, [(0, "x".repeat(10)), (1, "x".repeat(8)), (1, "x".repeat(7))]);
     }
 
     #[test]

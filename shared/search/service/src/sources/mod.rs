@@ -121,11 +121,6 @@ impl Source {
 
     /// Returns the first problem of the source, if any.
     pub fn fault(&self) -> Option<SourceFault> {
-        let is_name = |text: &String| {
-            !text.trim().is_empty()
-                && text.chars().count() <= MAX_NAME_CHARS
-                && !text.chars().any(char::is_control)
-        };
         let texts = [("database", &self.database), ("platform", &self.platform)];
         let wrong = texts.into_iter().find(|(_, text)| text.as_ref().is_some_and(|text| !is_name(text)));
         wrong.map(|(what, _)| SourceFault::Text(what))
@@ -144,6 +139,12 @@ impl Source {
         let known = self.database.as_deref().and_then(vocabulary::find);
         known.map_or(Method::Database, |known| known.method)
     }
+}
+
+/// Returns `true` for a name of a database or platform that is not too long and has no control characters. Every record
+/// of an export repeats such names.
+fn is_name(text: &str) -> bool {
+    !text.trim().is_empty() && text.chars().count() <= MAX_NAME_CHARS && !text.chars().any(char::is_control)
 }
 
 impl From<Source> for writers::Source {
