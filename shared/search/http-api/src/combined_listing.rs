@@ -9,7 +9,7 @@ use service::study_view::RecordPlace;
 use service::{Scope, ScopePlace, SearchService};
 
 use super::HttpResult;
-use super::page::{self, Listing, PAGE_BYTES, Page, PageLimit, PageRequest, READS};
+use super::page::{self, Listing, MAX_COST, PAGE_BYTES, Page, PageLimit, PageRequest};
 use super::paging::{List, ListCursor};
 use super::study::PageBody;
 
@@ -51,9 +51,9 @@ pub(super) async fn answer<L: Listing>(
     let mut place: ScopePlace = list.after(after)?.unwrap_or_default();
     let (jobs, mut within) = service.jobs_from(scope, place, SEARCHES).await?;
     let (mut items, mut damaged): (Vec<Box<RawValue>>, Vec<_>) = Default::default();
-    let (mut bytes, mut reads, mut seen) = (0, 0, 0);
+    let (mut bytes, mut spent, mut seen) = (0, 0, 0);
     for job in &jobs.items {
-        if items.len() == limit || reads >= READS {
+        if items.len() == limit || spent >= MAX_COST {
             break;
         }
         let files = service.files_in(scope, job).await?;
@@ -63,8 +63,8 @@ pub(super) async fn answer<L: Listing>(
             is_begun: !items.is_empty(),
         };
         let found = page::page(&listing(job.search_id), &files, Some(within), left).await?;
-        let Page { items: found, damaged: skipped, next, reads: read } = found;
-        reads += read;
+        let Page { items: found, damaged: skipped, next, cost } = found;
+        spent += cost;
         damaged.extend(skipped);
         bytes += found.iter().map(|item| item.get().len()).sum::<usize>();
         items.extend(found);

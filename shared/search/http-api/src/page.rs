@@ -14,8 +14,11 @@ use service::study_view::RecordPlace;
 pub(super) const READ_BYTES: usize = 1 << 20;
 /// The maximum number of records that one read of the store returns.
 pub(super) const READ_RECORDS: usize = 500;
-/// The maximum number of reads for one page. It bounds how many records a filter examines.
-pub(super) const READS: usize = 20;
+/// The cost of a read that finds records. One that finds none costs 1.
+const FULL_READ: usize = 5;
+/// The maximum cost of all reads for one page. It bounds how many records a filter examines, and how many files without
+/// any are read.
+pub(super) const MAX_COST: usize = 20 * FULL_READ;
 
 /// The maximum size of a page's JSON, in bytes; a Lambda response is limited to 6 MB.
 pub(super) const PAGE_BYTES: usize = 4 << 20;
@@ -67,8 +70,8 @@ pub(super) struct Page {
     pub(super) damaged: Vec<DamagedView>,
     /// The cursor of its end, if more may follow.
     pub(super) next: Option<RecordPlace>,
-    /// The number of reads of the store.
-    pub(super) reads: usize,
+    /// The cost of the reads of the store.
+    pub(super) cost: usize,
 }
 
 /// A stored record that cannot be read any more, and that a list therefore omits.
@@ -97,13 +100,13 @@ pub(super) async fn page<S: Listing>(
         loop {
             let batch = listing.batch(limit.items.saturating_add(1)).min(READ_RECORDS);
             let read = |after, limit| listing.read(file, after, limit);
-            let Readable { items: read, damaged, last } =
-                readable(place.record, batch, S::record, read).await?;
-            let Some(last) = last else { break };
-            if page.reads == READS {
+            if page.cost >= MAX_COST {
                 return Ok(Page { next: Some(place), ..page });
             }
-            page.reads += 1;
+            let Readable { items: read, damaged, last } =
+                readable(place.record, batch, S::record, read).await?;
+            page.cost += if last.is_some() { FULL_READ } else { 1 };
+            let Some(last) = last else { break };
             for item in read {
                 let record = S::record(&item);
                 if let Some(shown) = listing.show(file, item).await? {
@@ -126,4 +129,66 @@ pub(super) async fn page<S: Listing>(
         }
     }
     Ok(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use imports::messages::ObjectRef;
+    use imports::{FileId, SearchId};
+    use uuid::Uuid;
+
+    use super::*;
+
+    /// Files without any item.
+    #[derive(Default)]
+    struct Nothing(AtomicUsize);
+
+    #[async_trait]
+    impl Listing for Nothing {
+        type Item = u64;
+
+        async fn read(&self, _: &ParsedFile, _: u64, _: usize) -> Result<Vec<u64>, StoreError> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(Vec::new())
+        }
+
+        fn record(item: &u64) -> u64 {
+            *item
+        }
+
+        async fn show(&self, _: &ParsedFile, _: u64) -> Result<Option<Box<RawValue>>, StoreError> {
+            Ok(None)
+        }
+    }
+
+    #[tokio::test]
+    async fn reads_without_items_are_bounded() {
+        let search = SearchId::from_uuid(Uuid::nil());
+        let object = ObjectRef { bucket: String::new(), key: String::new(), version: None, size_bytes: 0 };
+        let file = |position| ParsedFile {
+            search_id: search,
+            file_id: FileId::from_uuid(Uuid::nil()),
+            position,
+            name: String::new(),
+            object: object.clone(),
+            parts: Vec::new(),
+            announced_at: None,
+        };
+        let files: Vec<ParsedFile> = (0..250).map(file).collect();
+        let (listing, mut after, mut pages) = (Nothing::default(), None, 0);
+        let limit = PageLimit { items: 10, bytes: PAGE_BYTES, is_begun: false };
+        loop {
+            let before = listing.0.load(Ordering::Relaxed);
+            let found = page(&listing, &files, after, limit).await.unwrap();
+            assert!(listing.0.load(Ordering::Relaxed) - before <= MAX_COST);
+            pages += 1;
+            after = found.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!((pages, listing.0.into_inner()), (3, 250));
+    }
 }

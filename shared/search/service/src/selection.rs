@@ -81,7 +81,10 @@ async fn read(
             };
             records.retain(|record| *record > after);
             records.truncate(limit);
-            let studies = stored.studies_at(search, file_id, &records, bytes).await?;
+            let studies = match records.is_empty() {
+                true => Vec::new(),
+                false => stored.studies_at(search, file_id, &records, bytes).await?,
+            };
             if !studies.is_empty() || part.last == END {
                 return Ok(studies);
             }
