@@ -9,6 +9,7 @@ use imports::{
     readable,
 };
 use messages::StoreError;
+use messages::store::chain;
 use saga::{MissingSetting, Upkeep};
 
 /// The number of studies that are read at a time, and their maximum size in bytes, plus up to one study.
@@ -44,8 +45,15 @@ impl WordIndexing {
             let Some(last) = files.last() else { return Ok(None) };
             after = Some(FileRef::new(last.search_id, last.file_id));
             for file in files {
-                if self.is_marked(file.search_id, file.file_id).await? {
-                    return Ok(Some(file));
+                match self.is_marked(file.search_id, file.file_id).await {
+                    Ok(true) => return Ok(Some(file)),
+                    Ok(false) => {}
+                    Err(error) if error.is_retryable() => return Err(error),
+                    // The jobs of other files can be read.
+                    Err(error) => {
+                        let search = file.search_id;
+                        tracing::error!(%search, error = chain(&error), "a file is not indexed, because its job is damaged");
+                    }
                 }
             }
         }
