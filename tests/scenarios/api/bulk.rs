@@ -107,6 +107,22 @@ async fn certain_pairs_are_accepted_together_and_undone_together() {
     assert!(actions[0]["undone_at"].is_string(), "{actions}");
 }
 
+/// Otherwise, no rule could decide the rest of the review.
+#[tokio::test]
+async fn damaged_study_does_not_prevent_bulk_decisions() {
+    let (world, first, second) = two_pairs().await;
+    let api = api(&world);
+    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    let damage = |search: SearchId, record: i64| {
+        let sql = "UPDATE study SET study = '{', packed = NULL WHERE search_id = ?1 AND record = ?2";
+        assert_eq!(database.execute(sql, rusqlite::params![search.to_string(), record]).unwrap(), 1);
+    };
+    damage(second, 1);
+    assert_eq!(bulk(&world, &api, 1, "same_doi", None).await, 1, "the other pair");
+    damage(first, 2);
+    assert_eq!(bulk(&world, &api, 2, "same_doi", None).await, 0, "the original cannot be compared");
+}
+
 /// Clients choose the ids of their actions.
 #[tokio::test]
 async fn bulk_action_of_another_review_changes_nothing() {

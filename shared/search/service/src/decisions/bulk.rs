@@ -12,8 +12,8 @@ use std::collections::btree_map::Entry;
 use imports::duplicates::{Decision, DecisionSubject, Decisions, Fields, Verdict};
 use imports::messages::CompareStudies;
 use imports::{
-    Duplicate, FileId, ParseCommand, ParsedFile, ProjectId, Reason, SearchId, Selection, Study, StudyRef,
-    Tier,
+    DamagedRecord, Duplicate, FileId, ParseCommand, ParsedFile, ProjectId, Readable, Reason, SearchId,
+    Selection, Study, StudyRef, Tier, readable,
 };
 use jiff::Timestamp;
 use messages::StoreError;
@@ -315,10 +315,10 @@ impl Selector<'_> {
                     }
                     let mut after = if file.position == within.position { within.record } else { 0 };
                     loop {
-                        let found = self.page(&file, after).await?;
-                        reads += 1 + found.len();
-                        let Some(last) = found.last().map(|study| study.record) else { break };
-                        for study in found {
+                        let Readable { items, last, .. } = self.page(&file, after).await?;
+                        reads += 1 + items.len();
+                        let Some(last) = last else { break };
+                        for study in items {
                             about.extend(self.decision(&study).await?);
                         }
                         after = last;
@@ -342,14 +342,18 @@ impl Selector<'_> {
         }
     }
 
-    async fn page(&self, file: &ParsedFile, after: u64) -> Result<Vec<Study>, StoreError> {
+    /// Returns the next marked studies. Damaged ones are omitted, as in lists.
+    async fn page(&self, file: &ParsedFile, after: u64) -> Result<Readable<Study>, StoreError> {
         let least = match self.rule {
             Rule::Certain => Tier::Certain,
             Rule::PreferredSource => Tier::Likely,
             Rule::SameDoi | Rule::SamePmidAndTitle => Tier::Possible,
         };
-        let selection = Selection { marked: Some(least), after, limit: STUDIES, bytes: STUDY_BYTES };
-        self.of.studies.select(file.search_id, file.file_id, selection).await
+        let read = |after, limit| {
+            let selection = Selection { marked: Some(least), after, limit, bytes: STUDY_BYTES };
+            self.of.studies.select(file.search_id, file.file_id, selection)
+        };
+        readable(after, STUDIES, |study: &Study| study.record, read).await
     }
 
     /// Returns the decision about a marked study and the study that it repeats.
@@ -384,7 +388,11 @@ impl Selector<'_> {
         test: fn(&Fields, &Fields) -> bool,
     ) -> Result<bool, StoreError> {
         let Duplicate { search_id, file_id, record, .. } = mark;
-        let original = self.of.study(search_id, file_id, record).await?;
+        let original = match self.of.study(search_id, file_id, record).await {
+            // A damaged study equals no other.
+            Err(error) if DamagedRecord::of(&error).is_some() => None,
+            found => found?,
+        };
         Ok(original
             .is_some_and(|original| test(&Fields::new(&study.reference), &Fields::new(&original.reference))))
     }
