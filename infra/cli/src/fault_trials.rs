@@ -1,6 +1,7 @@
 //! Fault trials requested over the HTTP API: imports of sample files with injected faults, in a temporary folder.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -30,15 +31,17 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Runs one trial at a time.
 #[derive(Default)]
 pub(crate) struct Trials {
-    running: Mutex<()>,
+    running: Arc<Mutex<()>>,
 }
 
 #[async_trait]
 impl RunTrials for Trials {
     async fn run(&self, trial: Trial) -> Result<Option<TrialOutcome>, String> {
-        let Ok(_running) = self.running.try_lock() else { return Ok(None) };
+        let Ok(running) = Arc::clone(&self.running).try_lock_owned() else { return Ok(None) };
         // A separate runtime, so that injected crashes affect nothing else.
         let tried = tokio::task::spawn_blocking(move || {
+            // Held until the trial ends, even if its client has disconnected.
+            let _running = running;
             let runtime = Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(async { tokio::time::timeout(LIMIT, once(trial)).await? })
         });
@@ -130,6 +133,18 @@ mod tests {
         let _held = trials.running.lock().await;
         let trial = Trial { copies: 1, shuffle: None, crash: None };
         assert!(trials.run(trial).await.unwrap().is_none(), "one at a time");
+    }
+
+    #[tokio::test]
+    async fn trial_of_disconnected_client_blocks_others() {
+        let trials = Trials::default();
+        let trial = Trial { copies: 1, shuffle: None, crash: None };
+        let mut disconnected = trials.run(trial);
+        assert!(futures::poll!(&mut disconnected).is_pending());
+        drop(disconnected);
+        assert!(trials.run(trial).await.unwrap().is_none());
+        // The test ends with the trial, which would otherwise use its folder while the process exits.
+        drop(trials.running.lock().await);
     }
 
     #[test]
