@@ -437,7 +437,10 @@ impl Pump {
         let Some(consumer) = self.consumers.0.get(&queue) else { return };
         let mut signal = self.store.as_ref().map(|store| store.message_signal());
         while is_running(&stopped) {
-            match (self.deliver(&queue, consumer).await, &mut signal) {
+            let delivered = contain_async(self.deliver(&queue, consumer)).await;
+            let delivered = delivered
+                .unwrap_or_else(|panicked| Err(StoreError::unusable("delivering messages", panicked)));
+            match (delivered, &mut signal) {
                 (Ok(0), Some(signal)) => unless_stopped(&mut stopped, signal.wait(IDLE_WAIT)).await,
                 // Remote queues use long polling, so no wait is needed.
                 (Ok(_), _) => {}
@@ -482,7 +485,9 @@ impl Pump {
     async fn flush_observer(self: Arc<Self>, mut stopped: watch::Receiver<()>) {
         while is_running(&stopped) {
             unless_stopped(&mut stopped, tokio::time::sleep(FLUSH_INTERVAL)).await;
-            self.observer.flush().await;
+            if let Err(panicked) = contain_async(self.observer.flush()).await {
+                tracing::error!(error = chain(&panicked), "storing decisions failed");
+            }
         }
     }
 
