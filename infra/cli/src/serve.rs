@@ -68,7 +68,7 @@ pub(crate) async fn run(args: &args::Serve) -> anyhow::Result<bool> {
     };
     runner.run_until(until_stopped).await?;
     if let Some(api) = api {
-        api.await?.context("answering requests failed")?;
+        api.await.context("answering requests failed")?;
     }
     output::remark("stopped");
     Ok(true)

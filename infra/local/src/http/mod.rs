@@ -68,14 +68,7 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 /// Serves requests until `stop` resolves. Requests in progress may then finish within [`Limits::stop`].
-///
-/// # Errors
-/// Returns an error if the port is lost.
-pub async fn serve(
-    listener: TcpListener,
-    server: Server,
-    stop: impl Future<Output = ()> + Send,
-) -> io::Result<()> {
+pub async fn serve(listener: TcpListener, server: Server, stop: impl Future<Output = ()> + Send) {
     let connections = Connections::new(server.limits.connections);
     let (server, stopping) = (Arc::new(server), CancellationToken::new());
     let mut tasks = JoinSet::new();
@@ -103,7 +96,6 @@ pub async fn serve(
     drop(listener);
     stopping.cancel();
     finish(tasks, server.limits.stop).await;
-    Ok(())
 }
 
 /// Waits for requests in progress, up to a time limit.

@@ -67,7 +67,7 @@ pub(super) async fn run<P>(opened: OpenSystem<P>, args: &Serve) -> anyhow::Resul
     let server = Server { router: routes, access, limits: Limits::of_this_process() };
     let serving = http::serve(listener, server, until_stopped);
     tokio::select! {
-        served = serving => served.context("answering requests failed")?,
+        () = serving => {}
         () = work(&failures) => {}
     }
     output::remark("stopped");
