@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 use imports::{Duplicate, Job, JobState, ReadStudies, Selection, Study, StudyRef, Tier, readable};
-use local::output;
+use local::{output, user_name};
 use messages::StoreError;
 use messages::escape::escape_for_terminal;
 use serde_json::{Value, json};
@@ -197,11 +197,6 @@ pub(crate) async fn decide(args: &args::Decide) -> anyhow::Result<bool> {
         output::line(if is_new { "recorded" } else { "unchanged" })?;
     }
     Ok(true)
-}
-
-/// Returns the user's name, which is recorded with decisions and reviews.
-pub(crate) fn user_name() -> String {
-    std::env::var("USER").ok().filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown".to_owned())
 }
 
 /// Finds a study by its name, `SEARCH:FILE-RECORD`.

@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use imports::ProjectId;
-use local::output;
+use local::{output, user_name};
 use messages::escape::escape_for_terminal;
 use service::{CreatedReview, ProjectAccess, Review, ReviewChange, ReviewDeletion, SearchService};
 
@@ -11,7 +11,6 @@ use crate::args::{
     ReviewsRename,
 };
 use crate::consent;
-use crate::duplicates::user_name;
 use crate::humanize::counted;
 use crate::table::{Column, table};
 use crate::workspace::{self, Workspace};

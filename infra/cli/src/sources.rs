@@ -3,13 +3,12 @@
 use anyhow::bail;
 use http_api::FlowView;
 use imports::{FileId, Job};
-use local::output;
+use local::{output, user_name};
 use serde::Serialize;
 use service::sources::{Flow, NewSource, NewSources, Source, SourcesOutcome, Sums};
 use service::{ProjectAccess, SearchService};
 
 use crate::args;
-use crate::duplicates::user_name;
 use crate::find;
 use crate::flow_chart::svg;
 use crate::humanize::counted;
