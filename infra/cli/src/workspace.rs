@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use backend::{Backend, BackendKind, Config, SystemHost};
-use embedded::{DATABASE, OpenError, Settings, Store};
+use embedded::{DATABASE, LockError, OpenError, Settings, Store};
 use functions::{SYSTEM, dispatch_outbox};
 use imports::queues::QUEUES;
 use imports::{Jobs, Ports, ProjectId, SearchId, StudyStores};
@@ -117,8 +117,14 @@ impl Workspace {
     /// changes.
     pub(crate) async fn open_or_operate(config: Config) -> anyhow::Result<Self> {
         has_folder(&config)?;
-        let is_free = config.backend == BackendKind::Embedded && Store::lock(&config.data_dir).is_ok();
-        if is_free { Self::open(config).await } else { Self::operate(config).await }
+        if config.backend != BackendKind::Embedded {
+            return Self::operate(config).await;
+        }
+        match Store::lock(&config.data_dir) {
+            Err(LockError::Held { .. }) => Self::operate(config).await,
+            // Another reason, such as a folder without permission, fails again with its whole message.
+            Ok(_) | Err(_) => Self::open(config).await,
+        }
     }
 
     /// Opens it for reading, while other programs may be working in it.
