@@ -25,6 +25,8 @@ use crate::workspace::{self, Workspace};
 
 /// The minimum length of an id's prefix.
 const MIN_DIGITS: usize = 4;
+/// The number of failures that are read at a time.
+const PAGE: usize = 200;
 /// The length of a failure's id in a table, which distinguishes failures.
 const SHORT: usize = 8;
 /// The length of an operation's id in a table, which distinguishes operations started in the same second.
@@ -209,8 +211,17 @@ async fn find(store: &dyn KeepFailures, text: &str) -> anyhow::Result<FailureId>
     }
     let mut found = Vec::new();
     for standing in FailureStatus::ALL {
-        let all = selected(store, &Selection::of(standing), usize::MAX).await?;
-        found.extend(all.iter().map(|failure| failure.id).filter(|id| id.to_string().starts_with(&digits)));
+        let (selection, mut after) = (Selection::of(standing), None);
+        loop {
+            // A failure contains a whole message, so only one page is kept.
+            let page = store.select(&selection, after, PAGE).await?;
+            let ids = page.iter().map(|failure| failure.id);
+            found.extend(ids.filter(|id| id.to_string().starts_with(&digits)));
+            after = page.last().map(Failure::place);
+            if page.len() < PAGE {
+                break;
+            }
+        }
     }
     match found[..] {
         [id] => Ok(id),
