@@ -100,6 +100,11 @@ pub struct Provision {
     store: DocumentStore,
 }
 
+/// A response of SQS without a required value.
+#[derive(Debug, thiserror::Error)]
+#[error("SQS reported no {0}")]
+struct NotReported(&'static str);
+
 impl Provision {
     /// Returns an environment of a system. The names of its queues and tables begin with `name`.
     pub fn of<P>(system: &System<P>, sdk: &SdkConfig, name: impl Into<String>) -> Self {
@@ -167,11 +172,12 @@ impl Provision {
 
     /// Returns the resource of a setting. The resource of `SEARCH_IMPORT_SAGA_DEAD_QUEUE_URL` is `name-saga-dead`.
     pub fn resource(&self, kind: &'static str, setting: &str) -> Resource {
-        let part =
-            setting.trim_start_matches(&naming::setting(self.system, "")).trim_end_matches("_QUEUE_URL");
-        let part =
-            part.trim_end_matches("_TABLE").trim_end_matches("_BUCKET").replace('_', "-").to_lowercase();
-        Resource { kind, name: format!("{}-{part}", self.name), setting: setting.to_owned() }
+        const ENDS: [&str; 3] = ["_QUEUE_URL", "_TABLE", "_BUCKET"];
+        let own = naming::setting(self.system, "");
+        let part = setting.strip_prefix(own.as_str()).unwrap_or(setting);
+        let part = ENDS.iter().find_map(|end| part.strip_suffix(end)).unwrap_or(part);
+        let name = format!("{}-{}", self.name, part.replace('_', "-").to_lowercase());
+        Resource { kind, name, setting: setting.to_owned() }
     }
 
     async fn create_table(&self, setting: &str, key: &str) -> Result<(String, String), StoreError> {
@@ -240,7 +246,8 @@ impl Provision {
             request = request.attributes(QueueAttributeName::RedrivePolicy, policy.to_string());
         }
         let created = request.send().await.map_err(|error| failed(&*doing, &resource, &error))?;
-        Ok((resource.setting, created.queue_url.unwrap_or_default()))
+        let url = created.queue_url.ok_or_else(|| StoreError::unusable(&*doing, NotReported("URL")))?;
+        Ok((resource.setting, url))
     }
 
     /// Returns the ARN of an existing queue.
@@ -255,6 +262,7 @@ impl Provision {
         let request = self.sqs.get_queue_attributes().set_queue_url(url);
         let answer = request.attribute_names(QueueAttributeName::QueueArn).send().await;
         let attributes = answer.map_err(|error| failed(doing, queue, &error))?.attributes.unwrap_or_default();
-        Ok(attributes.get(&QueueAttributeName::QueueArn).cloned().unwrap_or_default())
+        let arn = attributes.get(&QueueAttributeName::QueueArn).cloned();
+        arn.ok_or_else(|| StoreError::unusable(format!("{doing}: {}", queue.name), NotReported("ARN")))
     }
 }
