@@ -99,7 +99,7 @@ pub struct RetryArgs {
     #[command(flatten)]
     pub filter: Filter,
     /// All open failures
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["failures", "cause", "from", "instance"])]
     pub all: bool,
     /// Maximum number of failures
     #[arg(long, value_name = "N")]

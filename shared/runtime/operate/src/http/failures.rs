@@ -231,6 +231,7 @@ fn failure_id(id: Result<Path<FailureId>, PathRejection>) -> Result<FailureId, P
 
 /// The reason of an operator's action.
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[schema(as = OperatorReason)]
 pub struct ReasonBody {
     /// The reason, for the audit log; 1 to 1,000 characters.
