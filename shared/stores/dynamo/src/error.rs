@@ -38,7 +38,7 @@ pub const MAX_TRANSACTION_ITEMS: usize = 100;
 /// The maximum size of a transaction.
 pub const MAX_TRANSACTION_BYTES: usize = 4 * 1_024 * 1_024;
 
-/// Other writers changed the same items in every round. A retry may succeed.
+/// Other writers changed the same items in every round, or the table was throttled. A retry may succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("other writers changed the same items {0} times in a row")]
+#[error("other writers changed the same items, or the table was throttled, {0} times in a row")]
 pub struct WriteContention(pub u32);

@@ -218,12 +218,16 @@ impl Dynamo {
     async fn write_batch(&self, mut left: Vec<WriteRequest>, doing: &str) -> Result<(), StoreError> {
         let (table, mut round) = (&self.settings.table, 0);
         loop {
+            let requested = left.len();
             let call = self.client.batch_write_item().request_items(table, left).send();
             let answer = call.await.map_err(|error| self.failed(doing, &error))?;
             let unmade = answer.unprocessed_items.and_then(|mut tables| tables.remove(table));
             left = unmade.unwrap_or_default();
             if left.is_empty() {
                 return Ok(());
+            }
+            if left.len() < requested {
+                round = 0;
             }
             self.wait(&mut round, doing).await?;
         }

@@ -208,7 +208,7 @@ impl Dynamo {
         }
     }
 
-    /// Waits before the next round of a call that other writers prevented.
+    /// Waits before the next round of a call that other writers or throttling prevented.
     pub(crate) async fn wait(&self, round: &mut u32, doing: &str) -> Result<(), StoreError> {
         *round += 1;
         if *round >= ROUNDS {
