@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-/// The maximum number of records that a command can name; one repair corrects as many.
+/// The maximum number of records in a range; one repair corrects as many records.
 const MAX_RECORDS: u64 = 10_000;
 
 /// Numbers of records in a file, at least one. The text form is `7,9-12`.

@@ -3,8 +3,9 @@
 //! The item `running` names the operation that runs. A transaction changes it together with the operation, so there is
 //! never more than one.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use messages::StoreError;
+use saga::failures::store::AUDIT_RETENTION;
 use saga::failures::{AuditEntry, Operation, OperationId};
 
 use crate::Dynamo;
@@ -20,8 +21,6 @@ const RUNNING: &str = "running";
 /// The partition keys of operations and audit entries in the index of time. Operators cause few of them.
 const OPERATIONS: &str = "operation";
 const AUDIT_ENTRIES: &str = "act";
-/// The retention of audit entries.
-const AUDIT_RETENTION: SignedDuration = SignedDuration::from_hours(400 * 24);
 /// The value of the lock if no operation runs.
 const NONE: &str = "none";
 

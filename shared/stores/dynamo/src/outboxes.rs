@@ -75,7 +75,7 @@ fn owner(key: &str) -> Result<Owner, Unreadable> {
 struct OtherPlace(String);
 
 impl Dynamo {
-    /// Changes the outbox of a record. `change` returns `None` if nothing is to be written.
+    /// Changes the outbox of a record. `change` returns `false` if nothing is to be written.
     async fn change_entries<T: Send>(
         &self,
         owner: Owner,

@@ -1,9 +1,11 @@
 //! The threads of the database: a writer and a reader, each with its own connection, and one that flushes to the disk.
 //!
-//! # Group commit SQLite has one writer at a time. The writing thread therefore takes all pending work, runs each piece
-//! in its own savepoint inside one transaction, and commits once. A failing piece is rolled back alone; if the commit
-//! fails, all pieces fail. The thread does not wait for the disk. [`crate::flusher`] flushes all commits since its last
-//! flush, and only then are the callers answered, while the next transaction is already running.
+//! # Group commit
+//!
+//! SQLite has one writer at a time. The writing thread therefore takes all pending work, runs each piece in its own
+//! savepoint inside one transaction, and commits once. A failing piece is rolled back alone; if the commit fails, all
+//! pieces fail. The thread does not wait for the disk. [`crate::flusher`] flushes all commits since its last flush, and
+//! only then are the callers answered, while the next transaction is already running.
 //!
 //! A write that need not survive a power failure is answered after its commit ([`Durability::Committed`]).
 //!

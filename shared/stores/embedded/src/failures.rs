@@ -305,13 +305,10 @@ fn advance(db: &Connection, revision: u64, operation: &Operation) -> Result<bool
     }
 }
 
-/// The retention of audit entries.
-const ACTS_KEPT: jiff::SignedDuration = jiff::SignedDuration::from_hours(400 * 24);
-
 /// Deletes closed failures, ended operations and old audit entries.
 pub(crate) fn purge(db: &Connection, now: Timestamp) -> Result<usize, Fault> {
     let delete = |sql: &str, before: Timestamp| db.prepare_cached(sql)?.execute([nanos(before)]);
-    let old = now.checked_sub(ACTS_KEPT).unwrap_or(Timestamp::MIN);
+    let old = now.checked_sub(AUDIT_RETENTION).unwrap_or(Timestamp::MIN);
     delete("DELETE FROM operation WHERE expires_at <= ?1", now)?;
     delete("DELETE FROM act WHERE at <= ?1", old)?;
     Ok(delete("DELETE FROM failure WHERE expires_at <= ?1", now)?)

@@ -26,7 +26,7 @@ pub(crate) struct Group<'a> {
 }
 
 /// A message that can be received now or later.
-pub(crate) struct PendingAck {
+pub(crate) struct WaitingMessage {
     pub(crate) seq: i64,
     pub(crate) body: String,
     pub(crate) receive_count: u32,
@@ -36,7 +36,7 @@ pub(crate) struct PendingAck {
     visible_at: i64,
 }
 
-impl PendingAck {
+impl WaitingMessage {
     pub(crate) fn is_visible(&self, now: Timestamp) -> bool {
         self.visible_at <= nanos(now)
     }
@@ -83,10 +83,10 @@ pub(crate) fn next(
 }
 
 /// The first `max` messages of a group that wait, visible or not.
-pub(crate) fn waiting(db: &Connection, group: Group<'_>, max: usize) -> Result<Vec<PendingAck>, Fault> {
+pub(crate) fn waiting(db: &Connection, group: Group<'_>, max: usize) -> Result<Vec<WaitingMessage>, Fault> {
     let mut statement = db.prepare_cached(WAITING)?;
     let found = statement.query_map(params![group.queue, group.partition, limit(max)], |row| {
-        Ok(PendingAck {
+        Ok(WaitingMessage {
             seq: row.get(0)?,
             body: row.get(1)?,
             receive_count: row.get(2)?,
@@ -98,7 +98,7 @@ pub(crate) fn waiting(db: &Connection, group: Group<'_>, max: usize) -> Result<V
 }
 
 /// Ends a group's turn, so that it waits again, with this message as its first.
-pub(crate) fn pass(db: &Connection, first: &PendingAck, now: Timestamp) -> Result<(), Fault> {
+pub(crate) fn pass(db: &Connection, first: &WaitingMessage, now: Timestamp) -> Result<(), Fault> {
     set_turn(db, first.seq, Some(first.visible_at.max(nanos(now))))
 }
 

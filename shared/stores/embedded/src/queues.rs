@@ -18,7 +18,7 @@ use messages::{
 use rusqlite::{Connection, OptionalExtension, named_params, params};
 
 use crate::Store;
-use crate::fair_queueing::{self, Group, PendingAck};
+use crate::fair_queueing::{self, Group, WaitingMessage};
 use crate::fault::Fault;
 use crate::intercept::Call;
 use crate::value::{later, nanos};
@@ -186,12 +186,12 @@ fn serve(
 }
 
 /// Returns the dead-letter queue for a message that was received too often.
-fn exhausted(request: &Request, message: &PendingAck) -> Option<&'static Queue> {
+fn exhausted(request: &Request, message: &WaitingMessage) -> Option<&'static Queue> {
     let limit = request.queue.receive_limit?;
     request.queue.dead_letters.as_ref().filter(|_| message.receive_count >= limit)
 }
 
-fn take(db: &Connection, request: &Request, message: PendingAck) -> Result<ReceivedMessage, Fault> {
+fn take(db: &Connection, request: &Request, message: WaitingMessage) -> Result<ReceivedMessage, Fault> {
     let receive_count = message.receive_count.saturating_add(1);
     db.prepare_cached(
         "UPDATE message SET receive_count = ?2, held = 1, turn = NULL, visible_at = ?3 WHERE seq = ?1",

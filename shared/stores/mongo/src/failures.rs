@@ -38,9 +38,6 @@ const ACT: &str = "Act";
 /// The maximum number of failures that are changed at the same time.
 const CONCURRENT_CHANGES: usize = 16;
 
-/// Retention of audit entries.
-const AUDIT_RETENTION: jiff::SignedDuration = jiff::SignedDuration::from_hours(400 * 24);
-
 #[async_trait]
 impl KeepFailures for Mongo {
     async fn failures(&self, ids: &[FailureId]) -> Result<Vec<Option<Failure>>, StoreError> {

@@ -12,6 +12,9 @@ use super::selection::{Causes, Selection};
 /// The maximum number of causes in one result. The causes of the most failures are returned.
 pub const MAX_GROUPS: usize = 100;
 
+/// The time for which audit entries are kept: more than a year, so that a yearly review finds all of them.
+pub const AUDIT_RETENTION: SignedDuration = SignedDuration::from_hours(400 * 24);
+
 /// A change of one failure, on condition of its revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
