@@ -31,7 +31,7 @@ fn run(config: &Config, first_seed: u64, schedules: u64) -> Summary {
 fn schedules_keep_invariants_and_cover_faults() {
     let mut coverage = Coverage::default();
     for mode in Mode::ALL {
-        let schedules = proof::size(3_000, 50_000);
+        let schedules = proof::size(2_000, 50_000);
         let Summary { coverage: met, stats, .. } = run(&Config::new(mode), 0, schedules);
         coverage.add(&met);
         // The checks are meaningful only if the schedules have effects.
@@ -63,7 +63,7 @@ fn schedules_keep_invariants_and_cover_faults() {
 #[test]
 fn fresh_schedules_violate_nothing() {
     for mode in Mode::ALL {
-        run(&Config::new(mode), proof::fresh_seed(), proof::size(1_000, 50_000));
+        run(&Config::new(mode), proof::fresh_seed(), proof::size(600, 50_000));
     }
 }
 

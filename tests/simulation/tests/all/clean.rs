@@ -11,7 +11,7 @@ use crate::parcels::Shipments;
 const MAX_MISSED: usize = 3;
 
 fn run(workload: &impl Workload, mode: Mode) -> Summary {
-    let schedules = proof::size(2_500, 100_000);
+    let schedules = proof::size(1_500, 100_000);
     let range = Range { first_seed: 0, count: schedules, threads: 2, stop_at_first: true };
     let summary = assert_invariants(workload, &Config::new(mode), &range);
     let stats = summary.stats;
