@@ -110,8 +110,6 @@ pub fn description() -> OpenApiDocument {
     let router = OpenApiRouter::with_openapi(Description::openapi());
     let described = OPERATIONS.iter().fold(router, |router, operations| (operations.describe)(router));
     let mut description = described.into_openapi();
-    // The project has no license yet, and an empty license is invalid.
-    description.info.license = None;
     aliases::describe(&mut description);
     openapi::complete(&mut description);
     description
