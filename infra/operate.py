@@ -9,10 +9,10 @@
     … search-import-prod POST /admin/retries '{"cause": "2e42", "canary": 1}'
 
 The function handles the request like one of the HTTP API, and its role has access to the database. No
-endpoint is exposed: the permission to invoke the function (`lambda:InvokeFunction`) is required. The audit
-log names the ARN of the AWS identity of this session. CloudTrail, which callers cannot influence, also has it
-if data events of the function are enabled. Exits with 1 if the response is an error, and for after-restore if
-a search has to be retried.
+endpoint is exposed: the permission to invoke the alias `live` of the function (`lambda:InvokeFunction`) is
+required. The audit log names the ARN of the AWS identity of this session. CloudTrail, which callers cannot
+influence, also has it if data events of the function are enabled. Exits with 1 if the response is an error,
+and for after-restore if a search has to be retried.
 
 `settings` prints the settings of the stack's functions for `search-import`, as commands of a shell. They
 contain the password of the database if the stack was deployed with MongoUri instead of a secret.
@@ -22,6 +22,7 @@ import json
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
@@ -32,6 +33,8 @@ METHODS = ("GET", "POST", "DELETE")
 # The page size of lists of searches, which is the maximum of the API.
 PAGE = 200
 NOT_FOUND = 404
+# The alias of the version that the API serves. The latest version may still be tested by its deployment.
+ALIAS = "live"
 # The functions of a stack. If two functions have different values of a setting, the value of the first one
 # applies.
 FUNCTIONS = (
@@ -54,7 +57,7 @@ def request(
     check(method in METHODS, f"{method} is none of {', '.join(METHODS)}")
     check(path.startswith("/"), f"a path begins with a slash, and {path!r} does not")
     if content is not None:
-        json.loads(content)
+        check_json(content)
     bare, _, query = path.partition("?")
     sender = {"sourceIp": "127.0.0.1", "userAgent": "operate"}
     http = {"method": method, "path": bare, "protocol": "HTTP/1.1", **sender}
@@ -77,6 +80,13 @@ def request(
         "isBase64Encoded": False,
     }
     return event if content is None else {**event, "body": content}
+
+
+def check_json(content: str) -> None:
+    try:
+        json.loads(content)
+    except ValueError as error:
+        raise Failure(f"the content is not JSON: {error}") from None
 
 
 def authorizer(identity: Mapping[str, str], parameters: Mapping[str, str]) -> dict[str, Any]:
@@ -120,14 +130,23 @@ class StackApi:
     client: Callable[[str], Any]
     stack: str
 
+    # Read once, because AWS throttles the descriptions of stacks.
+    @cached_property
+    def parameters(self) -> Mapping[str, str]:
+        [found] = self.client("cloudformation").describe_stacks(StackName=self.stack)["Stacks"]
+        return {one["ParameterKey"]: one["ParameterValue"] for one in found["Parameters"]}
+
+    @cached_property
+    def identity(self) -> Mapping[str, str]:
+        found: Mapping[str, str] = self.client("sts").get_caller_identity()
+        return found
+
     def ask(self, method: str, path: str, content: str | None = None) -> Any:
         """Returns the function's response to API Gateway."""
-        [found] = self.client("cloudformation").describe_stacks(StackName=self.stack)["Stacks"]
-        parameters = {one["ParameterKey"]: one["ParameterValue"] for one in found["Parameters"]}
-        identity = self.client("sts").get_caller_identity()
-        event = request(method.upper(), path, content, identity, parameters)
+        event = request(method.upper(), path, content, self.identity, self.parameters)
         function = f"{self.stack}-start-upload"
-        said = self.client("lambda").invoke(FunctionName=function, Payload=json.dumps(event).encode())
+        payload = json.dumps(event).encode()
+        said = self.client("lambda").invoke(FunctionName=function, Qualifier=ALIAS, Payload=payload)
         answer = json.loads(said["Payload"].read())
         check("FunctionError" not in said, f"{function} failed: {answer}")
         return answer

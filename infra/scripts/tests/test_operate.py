@@ -36,7 +36,7 @@ class Requests(unittest.TestCase):
             operate.request("PATCH", "/admin", None, ANN, SIGNED)
         with self.assertRaisesRegex(Failure, "begins with a slash"):
             operate.request("GET", "admin", None, ANN, SIGNED)
-        with self.assertRaises(ValueError):
+        with self.assertRaisesRegex(Failure, "the content is not JSON: Expecting"):
             operate.request("POST", "/admin", "{", ANN, SIGNED)
 
 
@@ -53,18 +53,21 @@ class Stand:
     """A stand-in for a stack's function, with prepared responses, that records its requests."""
 
     def __init__(self, answers: dict[str, tuple[int, Any]]) -> None:
-        self.answers, self.asked = answers, list[str]()
+        self.answers, self.asked, self.described = answers, list[str](), 0
+        self.versions = set[str]()
 
     def client(self, _service: str) -> Any:
         return self
 
     def describe_stacks(self, StackName: str) -> Any:  # noqa: ARG002, N803 - as boto3 has it
+        self.described += 1
         return {"Stacks": [{"Parameters": [{"ParameterKey": "JwtIssuer", "ParameterValue": ""}]}]}
 
     def get_caller_identity(self) -> Any:
         return ANN
 
-    def invoke(self, FunctionName: str, Payload: bytes) -> Any:  # noqa: ARG002, N803
+    def invoke(self, FunctionName: str, Payload: bytes, Qualifier: str = "$LATEST") -> Any:  # noqa: N803
+        self.versions.add(f"{FunctionName}:{Qualifier}")
         event = json.loads(Payload)
         method = event["requestContext"]["http"]["method"]
         asked = f"{method} {event['rawPath']}?{event['rawQueryString']}".rstrip("?")
@@ -129,6 +132,17 @@ class AfterRestore(unittest.TestCase):
         self.assertIn("search a, Parsing: it is cancelled\nsearch b, Parsing: it is waiting\n", shown)
         self.assertIn("\nsearch c, not listed: it is looking\n", shown)
         self.assertNotIn("deleted", shown)
+
+    def test_stack_is_described_once(self) -> None:
+        stand = self.stand()
+        stand.run("after-restore")
+        self.assertGreater(len(stand.asked), 1)
+        self.assertEqual(stand.described, 1)
+
+    def test_requests_reach_version_of_api(self) -> None:
+        stand = self.stand()
+        stand.run("after-restore")
+        self.assertEqual(stand.versions, {"stack-start-upload:live"})
 
     def test_busy_search_is_reported_for_retry(self) -> None:
         went_well, shown = self.stand("busy").run("after-restore")
