@@ -4,12 +4,10 @@
 diagram.py PROGRAM PAGE
 """
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from scripts import commands, console
-from scripts.errors import check
+from scripts import commands, console, tables
 
 
 def drawn(program: str) -> dict[str, str]:
@@ -23,14 +21,8 @@ def drawn(program: str) -> dict[str, str]:
 
 def replaced(text: str, sections: Mapping[str, str]) -> str:
     for name, content in sections.items():
-
-        def section(match: re.Match[str], content: str = content) -> str:
-            return match[1] + content + match[2]
-
-        pattern = rf"(<!-- {name}: begin -->\n).*?(<!-- {name}: end -->)"
-        # A function, because a backslash in a replacement string would be an escape.
-        text, count = re.subn(pattern, section, text, flags=re.DOTALL)
-        check(count == 1, f'expected one section "{name}", found {count}')
+        begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
+        text = tables.replaced(text, name, begin, end, content)
     return text
 
 

@@ -5,15 +5,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from scripts import console
+from scripts.errors import check
+
+
+def replaced(document: str, name: str, begin: str, end: str, content: str) -> str:
+    """Returns a document with this content between two markers, which it has to contain once."""
+    between = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
+    # A function, because a backslash in a replacement string would be an escape.
+    document, count = between.subn(lambda _: f"{begin}{content}{end}", document)
+    check(count == 1, f'expected one section "{name}", found {count}')
+    return document
 
 
 def written(document: str, program: str, tables: Mapping[str, str]) -> str:
     """Returns a document with these tables between the markers of the program."""
     for name, content in tables.items():
         begin, end = f"<!-- {name}: {program} -->", f"<!-- end of {name} -->"
-        between = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
-        replaced = f"{begin}\n\n{content}\n\n{end}".replace("\\", "\\\\")
-        document = between.sub(replaced, document)
+        document = replaced(document, name, begin, end, f"\n\n{content}\n\n")
     return document
 
 
