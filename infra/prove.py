@@ -12,7 +12,8 @@
     any_bytes, each_format, packed, stored
                   the fuzz targets, each for FUZZ_SECONDS (one hour)
 
-A step that fails is recorded as failed, the others still run, and the exit code is 1.
+Missing tools of a step are reported before the first step. A step that fails is recorded as failed, the
+others still run, and the exit code is 1.
 """
 
 import datetime
@@ -84,6 +85,7 @@ def totals(output: str) -> str:
 
 
 def prepare(step: Step) -> None:
+    """Checks for the tools of a step, and creates its folder."""
     if "PROFILE=deep" in step.command:
         commands.quietly(["cargo", "nextest", "--version"], "tests need cargo-nextest of crates.io")
     if "fuzz" in step.command:
@@ -93,7 +95,6 @@ def prepare(step: Step) -> None:
 
 def run(name: str, step: Step) -> dict[str, object]:
     """Runs a step, shows its output, and returns its record."""
-    prepare(step)
     say(f"== {name}: {' '.join(step.command)}")
     began = time.monotonic()
     lines = []
@@ -129,8 +130,11 @@ def main(arguments: list[str]) -> int:
     all_steps = steps()
     unknown = [name for name in arguments if name not in all_steps]
     check(not unknown, f"unknown step {', '.join(unknown)}: use {', '.join(all_steps)}")
+    chosen = arguments or list(all_steps)
+    for name in chosen:
+        prepare(all_steps[name])
     failed = []
-    for name in arguments or all_steps:
+    for name in chosen:
         result = run(name, all_steps[name])
         record(RECORD, name, result)
         if not result["passed"]:

@@ -2,8 +2,11 @@ import json
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import prove
+from scripts import commands
+from scripts.errors import Failure
 from scripts.paths import ROOT
 
 
@@ -42,3 +45,26 @@ class Steps(unittest.TestCase):
     def test_workflow_runs_every_step(self) -> None:
         workflow = Path(ROOT, ".github", "workflows", "prove.yml").read_text("utf-8")
         self.assertIn(f"step: [{', '.join(prove.steps())}]", workflow)
+
+
+class Running(unittest.TestCase):
+    def setUp(self) -> None:
+        self.ran = self.enterContext(mock.patch.object(prove, "run", return_value={"passed": True}))
+        self.enterContext(mock.patch.object(prove, "record"))
+        self.tools = self.enterContext(mock.patch.object(commands, "quietly"))
+
+    def test_missing_tool_is_reported_before_first_step(self) -> None:
+        def quietly(command: list[str], _what: str) -> None:
+            if "fuzz" in command:
+                raise Failure("fuzzing needs cargo-fuzz")
+
+        self.tools.side_effect = quietly
+        with self.assertRaisesRegex(Failure, "needs cargo-fuzz"):
+            prove.main(["tests", "packed"])
+        self.ran.assert_not_called()
+
+    def test_other_steps_run_after_failed_one(self) -> None:
+        self.ran.side_effect = [{"passed": False}, {"passed": True}]
+        with self.assertRaisesRegex(Failure, "^these proofs failed: tests$"):
+            prove.main(["tests", "api"])
+        self.assertEqual([call.args[0] for call in self.ran.call_args_list], ["tests", "api"])
