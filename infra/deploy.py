@@ -28,7 +28,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from scripts import commands, console, environments, parameters, preflight, region, stamp
+from scripts import aws, commands, console, environments, parameters, preflight, region, stamp
 from scripts.console import say
 from scripts.errors import Failure, check
 from scripts.paths import ROOT
@@ -229,7 +229,8 @@ def own_account() -> Account:
         import boto3  # noqa: PLC0415 - only the Python of sam has it
     except ImportError:
         raise Failure("run this with the Python of sam: `make deploy STACK=…`") from None
-    session = boto3.Session(region_name=region.selected())
+    with aws.reported("opening a session of AWS"):
+        session = boto3.Session(region_name=region.selected())
     check(bool(session.region_name), "no region is set: export AWS_REGION")
     return Account(session.region_name, lambda service, name: session.client(service, region_name=name))
 
@@ -253,7 +254,9 @@ def main(arguments: Sequence[str]) -> int:
     parts = asked.part or DEFAULT_PARTS
     if "application" in parts:
         check_built(given)
-    deploy(Request(asked.stack, given, parts, asked.review, asked.drop, asked.patience), own_account())
+    account = own_account()
+    with aws.reported(f"deploying {asked.stack}"):
+        deploy(Request(asked.stack, given, parts, asked.review, asked.drop, asked.patience), account)
     return 0
 
 

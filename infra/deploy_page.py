@@ -9,8 +9,8 @@ sign-in is written into the page. Prints the hash of the page's key if the appli
 """
 
 import deploy
-from scripts import console, preflight
-from scripts.errors import Failure, check
+from scripts import aws, console, preflight
+from scripts.errors import check
 from scripts.page import DIST, Page, advice_about_key, bring, key, sha256
 
 
@@ -18,11 +18,9 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 1:
         return console.usage(__doc__)
     account = deploy.own_account()
-    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - only the Python of sam has it
-
     check((DIST / "index.html").is_file(), f"{DIST} has no page: `make page` builds it")
     [stack] = arguments
-    try:
+    with aws.reported(f"uploading the page of {stack}"):
         application, page = read(account, stack)
         clients = account.clients(deploy.REGION_OF_PAGES)
         console.say(f"{bring(clients, page)} files are at {page.url}")
@@ -30,8 +28,6 @@ def main(arguments: list[str]) -> int:
         advice = advice_about_key(stack, sha256(key(clients, page)), given)
         if advice:
             console.say(advice)
-    except (BotoCoreError, ClientError) as error:
-        raise Failure(f"uploading the page of {stack}: {error}") from error
     return 0
 
 

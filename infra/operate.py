@@ -26,7 +26,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
-from scripts import console, region
+from scripts import aws, console, region
 from scripts.errors import Failure, check
 
 METHODS = ("GET", "POST", "DELETE")
@@ -239,15 +239,12 @@ def main(arguments: Sequence[str]) -> int:
         return console.usage(__doc__)
     try:
         import boto3  # noqa: PLC0415 - only the Python of sam has it
-        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
     except ImportError:
         raise Failure("run this with the Python of sam: `tools.py run sam -- python …`") from None
     stack, *wanted = arguments
-    try:
+    with aws.reported(f"operating {stack}"):
         session = boto3.Session(region_name=region.selected())
         went_well = run(StackApi(session.client, stack), wanted)
-    except (BotoCoreError, ClientError) as error:
-        raise Failure(f"operating {stack}: {error}") from error
     return console.usage(__doc__) if went_well is None else int(not went_well)
 
 

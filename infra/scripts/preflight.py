@@ -94,8 +94,12 @@ def check_bucket(clients: Clients, stack: str) -> None:
     try:
         s3.head_bucket(Bucket=name)
     except s3.exceptions.ClientError as error:
-        if error.response["Error"]["Code"] in ("404", "NoSuchBucket"):
+        code = error.response["Error"]["Code"]
+        if code in ("404", "NoSuchBucket"):
             return
+        # A bucket of another account (403) or region (301) exists. Other errors say nothing about the bucket.
+        if code not in ("301", "403"):
+            raise
     raise Failure(f"the bucket {name} exists already: see docs/teardown.md, section Reusing the name")
 
 

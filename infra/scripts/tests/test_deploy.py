@@ -1,9 +1,11 @@
 import json
 import os
+import sys
 import tempfile
 import tomllib
 import unittest
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -32,6 +34,7 @@ class Amazon:
         self.reserved = 0
         self.stacks: dict[str, dict[str, Any]] = {}
         self.buckets: set[str] = set()
+        self.bucket_error = "404"
         self.secret: str | None = "version-1"
         self.busses: set[str] = set()
         self.reported: list[bool] = []
@@ -58,7 +61,7 @@ class Amazon:
 
     def head_bucket(self, Bucket: str) -> None:  # noqa: N803
         if Bucket not in self.buckets:
-            raise Missing("404")
+            raise Missing(self.bucket_error)
 
     def describe_secret(self, SecretId: str) -> Any:  # noqa: N803
         if not self.secret:
@@ -164,6 +167,14 @@ class Deploying(unittest.TestCase):
         self.amazon.buckets, self.amazon.secret = set(), None
         self.refuses("mongodb-AbCdE1 does not exist", given)
 
+    def test_only_known_bucket_blocks_its_name(self) -> None:
+        given = {"MongoSecretArn": SECRET}
+        self.amazon.bucket_error = "403"
+        self.refuses("exists already", given)
+        self.amazon.bucket_error = "503"
+        with self.assertRaises(Missing):
+            self.deploy(given)
+
     def test_values_dropped_by_new_template_are_refused(self) -> None:
         given = {"MongoSecretArn": SECRET}
         old = {"KeyPrefix": "files/", "Mode": "ledger", "SagaConcurrency": "10"}
@@ -237,6 +248,20 @@ class Environments(unittest.TestCase):
 
 
 class CommandLine(unittest.TestCase):
+    def setUp(self) -> None:
+        errors = SimpleNamespace(BotoCoreError=OSError, ClientError=Missing)
+        modules: dict[str, Any] = {"botocore": mock.Mock(), "botocore.exceptions": errors}
+        self.enterContext(mock.patch.dict(sys.modules, modules))
+
+    def test_error_of_aws_ends_the_command(self) -> None:
+        with (
+            mock.patch.object(deploy, "deploy", side_effect=Missing("ExpiredToken", "the token is expired")),
+            mock.patch.object(deploy, "own_account"),
+            mock.patch.object(stamp, "fault", return_value=None),
+            self.assertRaisesRegex(Failure, "^deploying search-import-prod: the token is expired$"),
+        ):
+            deploy.main(["search-import-prod"])
+
     def test_command_line_values_override_file(self) -> None:
         with (
             mock.patch.object(deploy, "deploy") as deployed,
