@@ -161,8 +161,12 @@ def main(arguments: list[str]) -> int:
         print("\n".join(figures.hops(run.hops)))
     for left_out in run.left_out:
         print(f"left out: {left_out}")
-    wrong = [found for found in run.found if found["engine"] in (OURS, NOTHING) and found["lost"]]
-    return 1 if wrong else 0
+    return 1 if any(is_wrong(found) for found in run.found) else 0
+
+
+def is_wrong(found: dict[str, Any]) -> bool:
+    """Returns whether our engine, or the sending itself, has lost or repeated events."""
+    return found["engine"] in (OURS, NOTHING) and bool(found["lost"] or found["doubled"])
 
 
 if __name__ == "__main__":

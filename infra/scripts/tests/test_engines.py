@@ -61,6 +61,12 @@ class Runs(unittest.TestCase):
         self.assertEqual(len(self.run_.left_out), 1)
         self.assertIn("ours, round 1", self.run_.left_out[0])
 
+    def test_lost_or_doubled_event_of_ours_is_an_error(self) -> None:
+        for errors in ({"lost": 1}, {"doubled": 1}):
+            self.assertTrue(engines.is_wrong(found(OURS, 1.0, **errors)), errors)
+            self.assertFalse(engines.is_wrong(found("restate", 1.0, **errors)), errors)
+        self.assertFalse(engines.is_wrong(found(OURS, 1.0)))
+
     def test_choices_are_the_existing_engines(self) -> None:
         self.assertEqual(engines.parse(["program", "--peers", OURS]).peers, [OURS])
         with self.assertRaises(SystemExit):
