@@ -61,7 +61,7 @@ def function_name(logical: str) -> str:
 
 
 def compress(program: Path, archive: Path) -> None:
-    """Returns a zip with one entry, whose bytes depend only on the program."""
+    """Writes a zip with one entry, whose bytes depend only on the program."""
     entry = zipfile.ZipInfo("bootstrap", EPOCH)
     entry.compress_type = zipfile.ZIP_DEFLATED
     # Created on Unix, readable and executable by all users.

@@ -44,7 +44,7 @@ class Crate:
 
 @dataclass(frozen=True)
 class Tree:
-    """Returns the crates with their licenses, which may be empty, and their dependencies."""
+    """The crates with their licenses, which may be empty, and their dependencies."""
 
     licenses: Mapping[Crate, str]
     needs: Mapping[Crate, set[Crate]]
@@ -52,7 +52,7 @@ class Tree:
 
 @dataclass(frozen=True)
 class Build:
-    """Returns the common part of all functions."""
+    """The common part of all functions."""
 
     target: str
     compiler: str
