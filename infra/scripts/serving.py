@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from scripts import forms
 from scripts.errors import Failure, check
 from scripts.servers.launch import free_port
 
@@ -41,16 +42,7 @@ class Server:
             return json.load(answer)
 
     def upload(self, form: Mapping[str, Any], content: bytes) -> None:
-        boundary = uuid.uuid4().hex
-        head = "".join(
-            f'--{boundary}\r\ncontent-disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
-            for name, value in form["fields"].items()
-        )
-        head += f'--{boundary}\r\ncontent-disposition: form-data; name="file"; filename="file"\r\n\r\n'
-        body = head.encode() + content + f"\r\n--{boundary}--\r\n".encode()
-        kind = {"content-type": f"multipart/form-data; boundary={boundary}"}
-        request = urllib.request.Request(form["url"], body, kind)
-        urllib.request.urlopen(request, timeout=PATIENCE_SECONDS).close()
+        forms.upload(form, "file", content)
 
     def peak_mib(self) -> float:
         """Returns the peak resident memory, as reported by the Linux kernel."""

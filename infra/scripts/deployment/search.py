@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from scripts import forms
 from scripts.deployment.progress import say
 from scripts.deployment.stack import Json, Stack
 from scripts.errors import Failure, check
@@ -40,24 +41,6 @@ def call(stack: Stack, method: str, path: str, body: Json | str | None = None) -
         raise Failure(f"{method} {path} was answered with {error.code}: {text}") from error
 
 
-def form_data(fields: Json, name: str, content: bytes, edge: str) -> bytes:
-    """Returns the body of a form with a file, which S3 requires as the last field."""
-    head = "".join(
-        f'--{edge}\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n'
-        for key, value in fields.items()
-    )
-    file = f'--{edge}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
-    return head.encode() + file.encode() + content + f"\r\n--{edge}--\r\n".encode()
-
-
-def upload(form: Json, name: str, content: bytes) -> None:
-    """Uploads a file with the form of the announcement."""
-    edge = uuid.uuid4().hex
-    headers = {"Content-Type": f"multipart/form-data; boundary={edge}"}
-    request = urllib.request.Request(form["url"], form_data(form["fields"], name, content, edge), headers)
-    urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS).close()
-
-
 def announce(stack: Stack, name: str, files: list[Json], project: uuid.UUID | None = None) -> Json:
     """Announces a search with these files, in a new project unless one is given."""
     announced: Json = call(
@@ -84,7 +67,7 @@ def import_file(stack: Stack, file: Path, meanwhile: Callable[[], None] = lambda
     project = create_review(stack)
     announced = announce(stack, "deployed", [{"name": file.name, "size_bytes": len(content)}], project)
     search_id = announced["search_id"]
-    upload(announced["files"][0]["upload"], file.name, content)
+    forms.upload(announced["files"][0]["upload"], file.name, content)
     meanwhile()
     give_up = time.monotonic() + END_SECONDS
     while True:

@@ -6,8 +6,8 @@ from typing import Any
 from unittest import mock
 
 import deployment
-from scripts import commands
-from scripts.deployment import built, checks, gaps, program, reading, search, stack
+from scripts import commands, forms
+from scripts.deployment import built, checks, gaps, program, reading, stack
 from scripts.deployment.references import References
 from scripts.deployment.stack import Json, Resource
 from scripts.errors import Failure
@@ -219,7 +219,7 @@ class Gaps(unittest.TestCase):
 
 class Uploads(unittest.TestCase):
     def test_form_ends_with_its_file(self) -> None:
-        body = search.form_data({"key": "a/b", "policy": "p"}, "file.ris", b"\x00\xff", "edge")
+        body = forms.form_data({"key": "a/b", "policy": "p"}, "file.ris", b"\x00\xff", "edge")
         expected = (
             b'--edge\r\nContent-Disposition: form-data; name="key"\r\n\r\na/b\r\n'
             b'--edge\r\nContent-Disposition: form-data; name="policy"\r\n\r\np\r\n'
