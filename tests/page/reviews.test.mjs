@@ -172,6 +172,15 @@ test('the page polls if the deployment does not stream', async () => {
     body.features.live = false;
     return route.fulfill({ response, json: body });
   });
+  await polling.addInitScript(() => {
+    const signals = [];
+    const add = document.addEventListener;
+    document.addEventListener = (type, act, options) => {
+      if (type === 'visibilitychange') signals.push(options?.signal);
+      add.call(document, type, act, options);
+    };
+    globalThis.listening = () => signals.filter((signal) => !signal?.aborted).length;
+  });
   await polling.goto(server.url);
   await polling.locator('.connection.on').waitFor();
   await server.announce('Polled');
@@ -190,6 +199,7 @@ test('the page polls if the deployment does not stream', async () => {
   assert.ok((await fetch(`${server.searches()}/${id}`, { method: 'DELETE' })).ok);
   await link.waitFor({ state: 'detached' });
   assert.equal(streams, 0);
+  assert.ok((await polling.evaluate(() => globalThis.listening())) <= 1, 'a pause removes its listeners');
   await context.close();
 });
 

@@ -227,12 +227,15 @@ async function poll(project: string, publish: (message: TabMessage) => void, lea
 
 function pause(milliseconds: number, leaving: AbortSignal): Promise<void> {
   return new Promise((done) => {
-    const timer = setTimeout(done, milliseconds);
+    const over = new AbortController();
     const wake = () => {
       clearTimeout(timer);
+      // Removes both listeners, which would otherwise accumulate with each pause.
+      over.abort();
       done();
     };
-    document.addEventListener('visibilitychange', wake, { once: true });
-    leaving.addEventListener('abort', wake, { once: true });
+    const timer = setTimeout(wake, milliseconds);
+    document.addEventListener('visibilitychange', wake, { signal: over.signal });
+    leaving.addEventListener('abort', wake, { signal: over.signal });
   });
 }
