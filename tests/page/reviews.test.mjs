@@ -183,6 +183,11 @@ test('the page polls if the deployment does not stream', async () => {
   });
   await polling.goto(server.url);
   await polling.locator('.connection.on').waitFor();
+  // Live updates begin again after an answer that the page does not understand.
+  await polling.route('**/changes?*', (route) => route.fulfill({ json: { items: [null], next: 'unknown' } }), { times: 1 });
+  await polling.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+  await polling.locator('.connection.off').waitFor();
+  await polling.locator('.connection.on').waitFor();
   await server.announce('Polled');
   await polling.reload();
   const id = await server.announce('Polled again');

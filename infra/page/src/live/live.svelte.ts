@@ -10,7 +10,7 @@ import { access } from '../api/access-token.svelte';
 import { withTabLock } from '../lib/browser';
 import { hasEnded } from '../lib/format';
 
-/** Delay before a stream that the server has refused is opened again. */
+/** Delay before a stream that the server has refused is opened again, and before live updates begin again after an error. */
 const REOPEN_MS = 2_000;
 /** Interval of the other tabs' questions to the leader, and the number without an answer that shows a lost connection. */
 const QUESTION_MS = 5_000;
@@ -136,12 +136,24 @@ export function follow(project: string): () => void {
   const asking = setInterval(ask, QUESTION_MS);
   const lead = async () => {
     isLeader = true;
-    // An `EventSource` cannot send the token's header field.
-    const streams = !access.token && (await deployment().then((config) => config.features.live, () => true));
-    if (!leaving.signal.aborted) await (streams ? stream : poll)(project, publish, leaving.signal);
+    try {
+      // An `EventSource` cannot send the token's header field.
+      const streams = !access.token && (await deployment().then((config) => config.features.live, () => true));
+      if (!leaving.signal.aborted) await (streams ? stream : poll)(project, publish, leaving.signal);
+    } finally {
+      isLeader = false;
+    }
   };
-  // The promise is rejected if this tab stops waiting for the lock, which is not an error.
-  withTabLock(name, { signal: leaving.signal }, lead).catch(() => undefined);
+  const compete = () => {
+    withTabLock(name, { signal: leaving.signal }, lead).catch((error: unknown) => {
+      // The promise is also rejected if this tab stops waiting for the lock, which is not an error.
+      if (leaving.signal.aborted) return;
+      console.error(error);
+      publish({ on: false });
+      setTimeout(compete, REOPEN_MS);
+    });
+  };
+  compete();
   return () => {
     leaving.abort();
     clearInterval(asking);
