@@ -18,11 +18,14 @@ const listen = (answer) =>
     server.listen(0, '127.0.0.1', () => done({ server, url: `http://localhost:${server.address().port}` }));
   });
 
-/** An identity provider that responds like Cognito. It signs every user in immediately, unless `refuses` is set. */
+/**
+ * An identity provider that responds like Cognito. It signs every user in immediately, unless `refuses` is set, and grants
+ * no tokens while `isDown` is set.
+ */
 class SignIn {
   static async start() {
     const provider = new SignIn();
-    Object.assign(provider, { codes: new Map(), tokens: new Set(), refreshable: new Set(), visits: 0, refuses: false, signOuts: 0 });
+    Object.assign(provider, { codes: new Map(), tokens: new Set(), refreshable: new Set(), visits: 0, refuses: false, isDown: false, signOuts: 0 });
     Object.assign(provider, await listen((request, response) => provider.respond(request, response)));
     return provider;
   }
@@ -32,6 +35,7 @@ class SignIn {
     response.setHeader('access-control-allow-origin', '*');
     if (url.pathname === '/oauth2/authorize') return this.authorize(url.searchParams, response);
     if (url.pathname === '/logout') { this.signOuts += 1; return response.end('signed out'); }
+    if (this.isDown) { response.writeHead(503); return response.end(); }
     let body = '';
     for await (const part of request) body += part;
     const given = this.granted(new URLSearchParams(body));
@@ -184,6 +188,23 @@ test('expired tokens are renewed once, otherwise users sign in again', async () 
   await page.getByRole('link', { name: 'Failures', exact: true }).click();
   await until('the user signs in again', () => signIn.visits > visits);
   await heading(page, 'Failures');
+  await page.context().close();
+});
+
+test('entered text survives an outage of the provider', async () => {
+  const page = await visit('#/new');
+  await page.locator('input[type=file]').setInputFiles(join(ROOT, 'tests/samples/psycinfo.ris'));
+  const name = page.getByLabel('Name of the import');
+  await name.fill('Kept during an outage');
+  await page.locator('.connection.on').waitFor();
+  const visits = signIn.visits;
+  signIn.isDown = true;
+  signIn.tokens.clear();
+  await page.locator('.connection.off').waitFor();
+  signIn.isDown = false;
+  await page.locator('.connection.on').waitFor();
+  assert.equal(await name.inputValue(), 'Kept during an outage');
+  assert.equal(signIn.visits, visits, 'the token was renewed without leaving the page');
   await page.context().close();
 });
 

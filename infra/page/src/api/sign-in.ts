@@ -35,6 +35,7 @@ interface Pending {
 const configured = document.querySelector<HTMLMetaElement>('meta[name="sign-in"]')?.content;
 const provider = configured ? (JSON.parse(configured) as Provider) : undefined;
 const STORAGE_KEY = 'sign-in';
+const TOO_MANY_REQUESTS = 429;
 const here = new URL('.', location.href).href;
 let tokens: Tokens | undefined;
 let renewing: Promise<boolean> | undefined;
@@ -64,10 +65,14 @@ export async function signIn(): Promise<string | undefined> {
   const code = query.get('code');
   if (!code) return query.get('error_description') ?? 'The sign-in was refused.';
   const grant = { grant_type: 'authorization_code', code, redirect_uri: here, code_verifier: pending.verifier };
-  return (await requestTokens(grant)) ? undefined : 'The sign-in could not be completed.';
+  const isGranted = await requestTokens(grant).catch(() => false);
+  return isGranted ? undefined : 'The sign-in could not be completed.';
 }
 
-/** Sends a request with the user's token; if it has expired, sends the request again with a new one. */
+/**
+ * Sends a request with the user's token; if it has expired, sends the request again with a new one. Rejects if the API or
+ * the provider does not answer.
+ */
 export async function withToken(request: Request): Promise<Response> {
   if (!provider) return fetchWithToken(request);
   const retry = request.clone();
@@ -105,11 +110,18 @@ function renew(): Promise<boolean> {
   return renewing;
 }
 
+/**
+ * Requests tokens. Resolves to whether the provider grants them. Rejects if the provider does not answer, because a redirect
+ * would then only lose what the user has entered.
+ */
 async function requestTokens(grant: Record<string, string>): Promise<boolean> {
   const body = new URLSearchParams({ client_id: provider?.client ?? '', ...grant });
-  const response = await fetch(`${provider?.url}/oauth2/token`, { method: 'POST', body }).catch(() => undefined);
-  if (!response?.ok) return false;
-  const found = (await response.json().catch(() => ({}))) as Partial<Tokens>;
+  const response = await fetch(`${provider?.url}/oauth2/token`, { method: 'POST', body });
+  if (response.status === TOO_MANY_REQUESTS || response.status >= 500) {
+    throw new Error(`the provider responded with status ${response.status}`);
+  }
+  if (!response.ok) return false;
+  const found = (await response.json()) as Partial<Tokens>;
   if (!found.access_token) return false;
   // The response may omit the refresh token; the current one then stays valid.
   tokens = { ...tokens, ...found, access_token: found.access_token };
