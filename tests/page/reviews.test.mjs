@@ -221,6 +221,11 @@ test('a second retry of one cause is rejected', async () => {
   }
   await assertScreen(ann, 'a dry run');
   await shot(ann, 'dry-run');
+  const archive = ann.getByRole('button', { name: /^Archive failure/ }).first();
+  await archive.click();
+  await ann.getByLabel('Reason', { exact: true }).fill("it's known");
+  await ann.locator('code', { hasText: "--reason 'it'\\''s known'" }).waitFor();
+  await archive.click();
   await ann.getByLabel('Maximum per second').fill('1');
   // Ben's page must not learn of the running retry before he starts his own.
   await ben.route('**/admin/{operations,failures/groups}', () => undefined);

@@ -9,3 +9,6 @@ export const product = system ?? 'Search import';
 
 /** Returns a command of operators, as it is typed. */
 export const command = (text: string): string => `${system ? `${system}-tools operate` : 'search-import'} ${text}`;
+
+/** Quotes a text for a POSIX shell. */
+export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
