@@ -172,6 +172,15 @@ test('a file that is chosen twice is reported', async () => {
   await page.context().close();
 });
 
+test('sizes of small files are exact', async () => {
+  const page = await open(server, `#/new?review=${crypto.randomUUID()}`);
+  const sizes = [[1_023, '1,023 bytes'], [1_536, '1.5 KiB'], [1_046_528, '1,022 KiB']];
+  const files = sizes.map(([length]) => ({ name: `${length}.ris`, mimeType: 'text/plain', buffer: Buffer.alloc(length, ' ') }));
+  await page.locator('input[type=file]').setInputFiles(files);
+  for (const [length, size] of sizes) await page.locator('.files li', { hasText: `${length}.ris` }).getByText(size, { exact: true }).waitFor();
+  await page.context().close();
+});
+
 test('an import is limited to fifty files', async () => {
   const page = await open(server, `#/new?review=${crypto.randomUUID()}`);
   const files = Array.from({ length: 51 }, (_, n) => ({ name: `${n}.ris`, mimeType: 'text/plain', buffer: Buffer.from(`TY  - JOUR\nTI  - Study ${n} of fifty\nER  - \n`) }));

@@ -12,11 +12,14 @@ export const percent = (part: number): string => `${Math.floor(part * 100)} %`;
 export const when = (at: string | Date | null | undefined): string => (at ? times.format(new Date(at)) : '–');
 export const clockTime = (at: string | Date): string => clock.format(new Date(at));
 
+/** Formats a number of bytes with three significant digits, or all four of up to 1,023 in one unit. */
 export function size(bytes: number | null | undefined): string {
   if (bytes == null) return '–';
   const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
   const step = bytes < 1024 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
-  return `${numbers.format(Number((bytes / 1024 ** step).toPrecision(3)))} ${units[step]}`;
+  const value = bytes / 1024 ** step;
+  const decimals = value < 10 ? 2 : value < 100 ? 1 : 0;
+  return `${numbers.format(Number(value.toFixed(decimals)))} ${units[step]}`;
 }
 
 export function age(seconds: number | null | undefined): string {
