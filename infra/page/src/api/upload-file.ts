@@ -17,7 +17,7 @@ export function address(form: Form): string {
  * Sends a file: first all fields of the form, then the file. A file that has already arrived counts as sent.
  * `XMLHttpRequest` is used because `fetch` does not report the progress of an upload.
  */
-export function uploadFile(form: Form, file: Blob, onPart: (part: number) => void, leaving?: AbortSignal): Promise<void> {
+export function uploadFile(form: Form, file: Blob, onPart: (part: number) => void): Promise<void> {
   return new Promise((done, fail) => {
     const body = new FormData();
     for (const [name, value] of Object.entries(form.fields)) body.append(name, value);
@@ -34,7 +34,6 @@ export function uploadFile(form: Form, file: Blob, onPart: (part: number) => voi
     };
     request.onerror = () => fail(new Fault(CONNECTION_LOST));
     request.onabort = () => fail(new Fault('The upload was stopped.'));
-    leaving?.addEventListener('abort', () => request.abort(), { once: true });
     request.send(body);
   });
 }
