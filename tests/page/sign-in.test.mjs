@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, request as ask } from 'node:http';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { closeBrowser, heading, assertScreen, open, ROOT, sample, Server, shot, until } from './harness.mjs';
+import { closeBrowser, heading, assertScreen, open, PROJECT, ROOT, sample, Server, shot, until } from './harness.mjs';
 
 const DIST = join(ROOT, 'infra/page/dist');
 const CLIENT = 'the-page';
@@ -205,6 +205,21 @@ test('entered text survives an outage of the provider', async () => {
   await page.locator('.connection.on').waitFor();
   assert.equal(await name.inputValue(), 'Kept during an outage');
   assert.equal(signIn.visits, visits, 'the token was renewed without leaving the page');
+  await page.context().close();
+});
+
+test('changed permissions take effect when the connection returns', async () => {
+  const page = await visit();
+  await page.locator('.connection.on').waitFor();
+  const operations = page.getByRole('link', { name: 'Operations' });
+  await operations.waitFor();
+  signIn.isDown = true;
+  signIn.tokens.clear();
+  await page.locator('.connection.off').waitFor();
+  signIn.caller = { projects: [PROJECT], is_operator: false };
+  signIn.isDown = false;
+  await operations.waitFor({ state: 'detached' });
+  signIn.caller = {};
   await page.context().close();
 });
 

@@ -92,11 +92,21 @@ export function message(error: unknown): string {
 
 let config: Promise<Config> | undefined;
 
-/** Returns the limits and features of the deployment. They are requested once, and again after a failed request. */
+/**
+ * Returns the limits and features of the deployment, and the caller. They are requested once, and again after a failed
+ * request or `forgetDeployment`.
+ */
 export function deployment(): Promise<Config> {
-  config ??= unwrap(api.GET('/config.json')).catch((error: unknown) => {
-    config = undefined;
-    throw error;
+  if (config) return config;
+  const requested = unwrap(api.GET('/config.json'));
+  config = requested;
+  requested.catch(() => {
+    if (config === requested) config = undefined;
   });
-  return config;
+  return requested;
+}
+
+/** Requests the deployment again at its next use: the server may have another version, or other permissions of the caller. */
+export function forgetDeployment(): void {
+  config = undefined;
 }

@@ -5,7 +5,7 @@
  * seventh tab would not load. Therefore one tab is the leader. It holds a lock, which the browser passes on when the tab is
  * closed, and forwards changes to the other tabs over a broadcast channel. If the deployment does not stream, it polls.
  */
-import { api, BASE, deployment, type Schemas, type Search } from '../api/client';
+import { api, BASE, deployment, forgetDeployment, type Schemas, type Search } from '../api/client';
 import { access } from '../api/access-token.svelte';
 import { withTabLock } from '../lib/browser';
 import { hasEnded } from '../lib/format';
@@ -105,6 +105,7 @@ export function setConnected(on: boolean): void {
 
 /** Reloads all displayed data, after the connection was restored or the user has signed in. */
 export function reloadAll(): void {
+  forgetDeployment();
   for (const listener of reconnectListeners) listener();
 }
 
