@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use functions::SYSTEM;
-use imports::{FileId, Job, JobFile, Jobs, Outcome, Ports, Progress, SearchId};
+use imports::{FileId, FilePhase, Job, JobFile, Jobs, Outcome, Ports, Progress, SearchId};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use local::{Runner, output};
 use messages::store::chain;
@@ -176,48 +176,22 @@ async fn why_waiting(workspace: &Workspace, location: &Location, search: SearchI
     })
 }
 
-/// The phase of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Uploading,
-    /// The file has arrived, and waits for other files to arrive or to be read.
-    Waiting,
-    Reading,
-    /// All records were read, and duplicates are being marked.
-    MarkingDuplicates,
-    Done,
-    Failed,
-}
-
-impl Phase {
-    fn of(file: &JobFile, progress: Option<Progress>) -> Self {
-        let size = file.size_bytes.unwrap_or(0);
-        match (&file.outcome, progress) {
-            (Some(Outcome::Completed(_)), _) => Self::Done,
-            (Some(Outcome::Failed { .. }), _) => Self::Failed,
-            (None, Some(progress)) if progress.bytes >= size => Self::MarkingDuplicates,
-            (None, Some(_)) => Self::Reading,
-            (None, None) if file.received => Self::Waiting,
-            (None, None) => Self::Uploading,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Uploading => "uploading",
-            Self::Waiting => "waiting",
-            Self::Reading => "reading",
-            Self::MarkingDuplicates => "marking duplicates",
-            Self::Done => "done",
-            Self::Failed => "failed",
-        }
+/// Returns the name of a phase.
+fn name_of(phase: FilePhase) -> &'static str {
+    match phase {
+        FilePhase::Awaited => "uploading",
+        FilePhase::Waiting => "waiting",
+        FilePhase::Reading => "reading",
+        FilePhase::MarkingDuplicates => "marking duplicates",
+        FilePhase::Done => "done",
+        FilePhase::Failed => "failed",
     }
 }
 
 /// The progress of the files: a bar for each at a terminal, otherwise a line whenever a file enters a new phase.
 struct Bars {
     all: MultiProgress,
-    files: BTreeMap<FileId, (Phase, ProgressBar)>,
+    files: BTreeMap<FileId, (FilePhase, ProgressBar)>,
     drawn_at: Option<Instant>,
 }
 
@@ -235,23 +209,23 @@ impl Bars {
         let progress: BTreeMap<FileId, Progress> = jobs.progress(job.search_id).await?.into_iter().collect();
         for (file, name) in job.files.iter().zip(job.file_names()) {
             let progress = progress.get(&file.file_id).copied();
-            self.draw_file(file, &name, progress);
+            self.draw_file(file, &name, job.state.has_ended(), progress);
         }
         Ok(())
     }
 
-    fn draw_file(&mut self, file: &JobFile, name: &str, progress: Option<Progress>) {
-        let (phase, size) = (Phase::of(file, progress), file.size_bytes.unwrap_or(0));
+    fn draw_file(&mut self, file: &JobFile, name: &str, has_ended: bool, progress: Option<Progress>) {
+        let (phase, size) = (FilePhase::of(file, has_ended, progress), file.size_bytes.unwrap_or(0));
         let new = || self.all.add(bar(name));
-        let (drawn, bar) = self.files.entry(file.file_id).or_insert_with(|| (Phase::Uploading, new()));
+        let (drawn, bar) = self.files.entry(file.file_id).or_insert_with(|| (FilePhase::Awaited, new()));
         let records = match &file.outcome {
             Some(Outcome::Completed(counts)) => counts.records,
             Some(Outcome::Failed { .. }) | None => progress.unwrap_or_default().records,
         };
-        let bytes = if phase == Phase::Done { size } else { progress.unwrap_or_default().bytes };
+        let bytes = if phase == FilePhase::Done { size } else { progress.unwrap_or_default().bytes };
         // A log has no lines for files that wait.
-        if self.all.is_hidden() && phase != *drawn && phase != Phase::Waiting {
-            let so_far = if phase == Phase::Reading { 0 } else { records };
+        if self.all.is_hidden() && phase != *drawn && phase != FilePhase::Waiting {
+            let so_far = if phase == FilePhase::Reading { 0 } else { records };
             output::remark(&format!("{name}: {}", message(phase, None, so_far)));
         }
         *drawn = phase;
@@ -265,11 +239,11 @@ impl Bars {
 }
 
 /// Formats a file's phase and the number of its records read so far.
-fn message(phase: Phase, percent: Option<u64>, records: u64) -> String {
-    let percent = percent.filter(|_| phase == Phase::Reading);
+fn message(phase: FilePhase, percent: Option<u64>, records: u64) -> String {
+    let percent = percent.filter(|_| phase == FilePhase::Reading);
     let percent = percent.map_or_else(String::new, |percent| format!(" {percent} %"));
     let records = if records == 0 { String::new() } else { format!(", {}", humanize::records(records)) };
-    format!("{}{percent}{records}", phase.name())
+    format!("{}{percent}{records}", name_of(phase))
 }
 
 fn percent(part: u64, whole: u64) -> Option<u64> {
@@ -288,39 +262,13 @@ fn bar(name: &str) -> ProgressBar {
 
 #[cfg(test)]
 mod tests {
-    use imports::Counts;
-    use uuid::Uuid;
-
     use super::*;
-
-    fn file(received: bool, outcome: Option<Outcome>) -> JobFile {
-        JobFile {
-            file_id: FileId::from_uuid(Uuid::nil()),
-            name: None,
-            size_bytes: Some(200),
-            announced_bytes: None,
-            received,
-            outcome,
-        }
-    }
-
-    #[test]
-    fn fully_read_file_without_outcome_is_marking_duplicates() {
-        let read = |bytes| Some(Progress { records: 3, bytes });
-        assert_eq!(Phase::of(&file(false, None), None), Phase::Uploading);
-        assert_eq!(Phase::of(&file(true, None), None), Phase::Waiting);
-        assert_eq!(Phase::of(&file(true, None), read(199)), Phase::Reading);
-        assert_eq!(Phase::of(&file(true, None), read(200)), Phase::MarkingDuplicates);
-        let ended = |outcome| Phase::of(&file(true, Some(outcome)), read(200));
-        assert_eq!(ended(Outcome::Completed(Counts::default())), Phase::Done);
-        assert_eq!(ended(Outcome::Failed { reason: String::new() }), Phase::Failed);
-    }
 
     #[test]
     fn longest_message_fits_into_a_bar() {
-        assert_eq!(message(Phase::Reading, percent(90, 200), 1), "reading 45 %, 1 record");
-        assert_eq!(message(Phase::Waiting, percent(0, 200), 0), "waiting");
-        let longest = message(Phase::MarkingDuplicates, percent(200, 200), 2_000_000);
+        assert_eq!(message(FilePhase::Reading, percent(90, 200), 1), "reading 45 %, 1 record");
+        assert_eq!(message(FilePhase::Waiting, percent(0, 200), 0), "waiting");
+        let longest = message(FilePhase::MarkingDuplicates, percent(200, 200), 2_000_000);
         assert_eq!(longest, "marking duplicates, 2000000 records");
         assert!(longest.len() <= 37, "{longest}");
         assert_eq!(percent(1, 0), None);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use imports::{FileId, FileRef, Job, JobFile, Outcome, Part, PresignedPost, Progress};
+use imports::{FileId, FilePhase, FileRef, Job, JobFile, Outcome, Part, PresignedPost, Progress};
 use messages::StoreError;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -431,7 +431,7 @@ impl FileView {
             details.and_then(|details| details.repairs(|repaired| (repaired.by, repaired.of), this).pop());
         let repaired_by = details.map(|details| details.repairs(|repaired| (repaired.of, repaired.by), this));
         let progress = details.and_then(|details| of_file(&details.progress, file.file_id));
-        let phase = details.map(|_| PhaseView::of(&file, has_ended, progress));
+        let phase = details.map(|_| PhaseView::from(FilePhase::of(&file, has_ended, progress)));
         let percent = |Progress { bytes, .. }: Progress| {
             let size = file.size_bytes.unwrap_or_default().max(1);
             u8::try_from(u128::from(bytes.min(size)) * 100 / u128::from(size)).unwrap_or(100)
@@ -453,18 +453,15 @@ impl FileView {
     }
 }
 
-impl PhaseView {
-    fn of(file: &JobFile, has_ended: bool, progress: Option<Progress>) -> Self {
-        match (&file.outcome, progress) {
-            (Some(Outcome::Completed(_)), _) => Self::Done,
-            (Some(Outcome::Failed { .. }), _) => Self::Failed,
-            (None, _) if has_ended => Self::Failed,
-            (None, _) if !file.received => Self::Awaited,
-            (None, None) => Self::Waiting,
-            (None, Some(progress)) if file.size_bytes.is_some_and(|size| progress.bytes >= size) => {
-                Self::MarkingDuplicates
-            }
-            (None, Some(_)) => Self::Reading,
+impl From<FilePhase> for PhaseView {
+    fn from(phase: FilePhase) -> Self {
+        match phase {
+            FilePhase::Awaited => Self::Awaited,
+            FilePhase::Waiting => Self::Waiting,
+            FilePhase::Reading => Self::Reading,
+            FilePhase::MarkingDuplicates => Self::MarkingDuplicates,
+            FilePhase::Done => Self::Done,
+            FilePhase::Failed => Self::Failed,
         }
     }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::ids::{FileId, ProjectId, SearchId};
-use crate::job::{Job, JobState};
+use crate::job::{Job, JobFile, JobState, Outcome};
 use crate::saga::SearchImport;
 
 /// The maximum number of jobs that are examined for one page.
@@ -231,6 +231,40 @@ pub struct Progress {
     pub bytes: u64,
 }
 
+/// The processing phase of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FilePhase {
+    /// The file has not arrived.
+    Awaited,
+    /// The file has arrived, and waits for other files to arrive or to be read.
+    Waiting,
+    /// The file is being read.
+    Reading,
+    /// All records were read, and duplicates are being marked.
+    MarkingDuplicates,
+    /// The file was processed completely.
+    Done,
+    /// The file was rejected, or the import ended without it.
+    Failed,
+}
+
+impl FilePhase {
+    /// Returns the phase of a file of an import that has ended or not.
+    pub fn of(file: &JobFile, has_ended: bool, progress: Option<Progress>) -> Self {
+        match (&file.outcome, progress) {
+            (Some(Outcome::Completed(_)), _) => Self::Done,
+            (Some(Outcome::Failed { .. }), _) => Self::Failed,
+            (None, _) if has_ended => Self::Failed,
+            (None, _) if !file.received => Self::Awaited,
+            (None, None) => Self::Waiting,
+            (None, Some(progress)) if file.size_bytes.is_some_and(|size| progress.bytes >= size) => {
+                Self::MarkingDuplicates
+            }
+            (None, Some(_)) => Self::Reading,
+        }
+    }
+}
+
 /// Reports the reading progress of files.
 #[async_trait]
 pub trait ReportProgress: Send + Sync {
@@ -246,4 +280,38 @@ pub trait ReportProgress: Send + Sync {
 pub trait ReadProgress: Send + Sync {
     /// Returns the progress of the files of a search that have reported it, in the order of the files.
     async fn progress(&self, search: SearchId) -> Result<Vec<(FileId, Progress)>, StoreError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::ids::FileId;
+    use crate::job::Counts;
+
+    #[test]
+    fn phase_follows_outcome_and_progress() {
+        let file = |received, outcome| JobFile {
+            file_id: FileId::from_uuid(Uuid::nil()),
+            name: None,
+            size_bytes: Some(200),
+            announced_bytes: None,
+            received,
+            outcome,
+        };
+        let read = |bytes| Some(Progress { records: 3, bytes });
+        let phase = |received, progress| FilePhase::of(&file(received, None), false, progress);
+        assert_eq!((phase(false, None), phase(true, None)), (FilePhase::Awaited, FilePhase::Waiting));
+        assert_eq!(
+            (phase(true, read(199)), phase(true, read(200))),
+            (FilePhase::Reading, FilePhase::MarkingDuplicates)
+        );
+        let unknown = JobFile { size_bytes: None, ..file(true, None) };
+        assert_eq!(FilePhase::of(&unknown, false, read(1)), FilePhase::Reading);
+        let ended = |outcome| FilePhase::of(&file(true, outcome), true, read(200));
+        assert_eq!(ended(Some(Outcome::Completed(Counts::default()))), FilePhase::Done);
+        assert_eq!(ended(Some(Outcome::Failed { reason: String::new() })), FilePhase::Failed);
+        assert_eq!(ended(None), FilePhase::Failed, "the import ended without it");
+    }
 }

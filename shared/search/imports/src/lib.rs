@@ -44,7 +44,7 @@ pub use duplicates::{
 pub use exports::{ExportId, ExportKey, ExportLink, KeepExports, StudyFilter};
 pub use ids::{FileId, ProjectId, SearchId, TimeoutId};
 pub use job::{Counts, Job, JobFile, JobState, Outcome};
-pub use jobs::{AgePlace, ByAge, Jobs, Progress, ReadProgress, ReportProgress};
+pub use jobs::{AgePlace, ByAge, FilePhase, Jobs, Progress, ReadProgress, ReportProgress};
 pub use key::ObjectKey;
 pub use manifest::{Manifest, ManifestFile, UploadMetadata};
 pub use messages::{ImportEvent, ParseCommand, SearchEvent};
