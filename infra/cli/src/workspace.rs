@@ -120,11 +120,9 @@ impl Workspace {
         if config.backend != BackendKind::Embedded {
             return Self::operate(config).await;
         }
-        match Store::lock(&config.data_dir) {
-            Err(LockError::Held { .. }) => Self::operate(config).await,
-            // Another reason, such as a folder without permission, fails again with its whole message.
-            Ok(_) | Err(_) => Self::open(config).await,
-        }
+        // The lock is released at once, for the store to take it. Any other error of the lock is repeated there.
+        let is_in_use = matches!(Store::lock(&config.data_dir), Err(LockError::Held { .. }));
+        if is_in_use { Self::operate(config).await } else { Self::open(config).await }
     }
 
     /// Opens it for reading, while other programs may be working in it.
