@@ -9,7 +9,10 @@ use super::{
     field::{Field, FieldName, Index, Rule},
     identifiers, labels, names,
 };
-use crate::split::{lines::unmarked, record_number};
+use crate::split::{
+    lines::{self, unmarked},
+    record_number,
+};
 
 /// The name above the full names of authors.
 const FULL_NAMES: &str = "Authors Full Name";
@@ -74,7 +77,7 @@ pub(super) const PROQUEST: &[Rule] = &[
     Rule { field: Field::Title, names: &["Title"] },
     Rule { field: Field::Author, names: &["Author", "Authors"] },
     Rule { field: Field::Editor, names: &["Editor"] },
-    Rule { field: Field::Date, names: &["Publication year", "Publication date", "Degree date"] },
+    Rule { field: Field::Date, names: &["Publication year", "Publication date", "Degree date", "Year"] },
     Rule { field: Field::Citation, names: &["Publication info"] },
     Rule { field: Field::Journal, names: &["Publication title", "Source title"] },
     Rule { field: Field::Volume, names: &["Volume"] },
@@ -117,6 +120,13 @@ pub(super) const PROQUEST: &[Rule] = &[
             "Document feature",
             "Subfile",
             "Full text",
+            "Update",
+            "Peer reviewed",
+            "Number of references",
+            "Author e-mail address",
+            "Summary language",
+            "Date created",
+            "Date revised",
         ],
     },
 ];
@@ -217,6 +227,14 @@ fn number_behind_name(text: &[u8], given: usize) -> Option<usize> {
     (given..text.len()).find(|at| is_name(text[at - 1]) && is_before_word(*at))
 }
 
+/// Adds subjects without the asterisk of the main ones: `*Welfare State; United Kingdom`.
+fn add_subjects(draft: &mut Draft<'_>, name: &str, value: &str) {
+    let Some(named) = PROQUEST_INDEX.find(name) else { return };
+    for subject in entities::decode(value).split([';', '\n', '\r']) {
+        draft.keyword(named.rank, subject.trim().trim_start_matches('*'));
+    }
+}
+
 pub(super) fn proquest(text: &str) -> Draft<'_> {
     let text = text.trim_matches(|c: char| c == '_' || c.is_whitespace());
     let (first, rest) = text.split_once(['\n', '\r']).unwrap_or((text, ""));
@@ -240,8 +258,10 @@ pub(super) fn proquest(text: &str) -> Draft<'_> {
             "Author" | "Authors" => {
                 let (names, addresses) = split_addresses(value);
                 labels::add(&mut draft, &PROQUEST_INDEX, name, names);
-                draft.extra.push("Author affiliation", addresses);
+                // The link to the record follows in a paragraph of its own.
+                draft.extra.push("Author affiliation", lines::all(addresses).next().unwrap_or_default());
             }
+            "Subject" | "MeSH subject" | "Subject heading" => add_subjects(&mut draft, name, value),
             "Publication title" | "Source title" => {
                 labels::add(&mut draft, &PROQUEST_INDEX, name, citation::without_city(value));
             }

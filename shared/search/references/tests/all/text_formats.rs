@@ -242,8 +242,23 @@ fn addresses_behind_authors_of_proquest_are_separated() {
     assert_eq!(author("Roe, Ann11 Dept Tests, School of Town, UK"), ["Roe, Ann"]);
     assert_eq!(author("Roe, Ann-Eve1; Doe, B1 School, Town; 2 Centre, Town"), ["Roe, Ann-Eve", "Doe, B"]);
     assert_eq!(author("Roe, Ann; COVID19 Study Group"), ["Roe, Ann", "COVID19 Study Group"]);
-    let found = references("Document 1 of 1\n\nTests\n\nAuthor: Roe, Ann11 School, UK\n").remove(0);
-    assert_eq!(found.extra["Author affiliation"], ["11 School, UK"]);
+    let text =
+        "Document 1 of 1\n\nTests\n\nAuthor: Roe, Ann11 School, UK\n\nhttp://example.org/1\n\nTitle: Tests\n";
+    assert_eq!(references(text).remove(0).extra["Author affiliation"], ["11 School, UK"]);
+}
+
+#[test]
+fn subjects_and_dates_of_proquest_are_separated() {
+    let text = "Document 1 of 1\n\nTests\n\nSubject: *Welfare State; United Kingdom\n\nPublication year: 1999\n\n\
+        Year: 1999\n\nSource type: Scholarly Journals\n\nPeer reviewed: Yes\n\nDocument type: Journal Article\n\n\
+        Update: 2007-04-01\n\nAccession number: 200002671\n";
+    let found = references(text).remove(0);
+    assert_eq!(found.keywords, ["Welfare State", "United Kingdom"]);
+    assert_eq!((found.year, found.r#type.as_deref()), (Some(1999), Some("Journal Article")));
+    assert_eq!(
+        (found.extra["Update"][0].as_str(), found.extra["Source type"][0].as_str()),
+        ("2007-04-01", "Scholarly Journals")
+    );
 }
 
 #[test]
