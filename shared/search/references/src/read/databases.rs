@@ -120,6 +120,8 @@ pub(super) const PROQUEST: &[Rule] = &[
             "Document feature",
             "Subfile",
             "Full text",
+            "CODEN",
+            "Alternate title",
             "Update",
             "Peer reviewed",
             "Number of references",
@@ -217,14 +219,20 @@ fn split_addresses(names: &str) -> (&str, &str) {
     (names, "")
 }
 
-/// Finds the number that directly follows a name from `given` on, if a word in upper case follows the number.
+/// Finds the number that directly follows a name from `given` on, if a word follows the number.
 fn number_behind_name(text: &[u8], given: usize) -> Option<usize> {
     let is_name = |byte: u8| byte.is_ascii_alphabetic() || byte == b'.' || !byte.is_ascii();
     let is_before_word = |at: usize| {
         let digits = text[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        digits > 0 && matches!(text[at + digits..], [b' ', b'A'..=b'Z', ..])
+        digits > 0 && matches!(text[at + digits..], [b' ', b'A'..=b'Z' | b'"' | b'0'..=b'9', ..])
     };
     (given..text.len()).find(|at| is_name(text[at - 1]) && is_before_word(*at))
+}
+
+/// Removes the numbers of addresses behind names: `Roe, A1; Doe, Bob2`.
+fn without_numbers(names: &str) -> String {
+    let bare = |name: &'_ str| name.trim_end().trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
+    names.split(';').map(bare).collect::<Vec<_>>().join(";")
 }
 
 /// Adds subjects without the asterisk of the main ones: `*Welfare State; United Kingdom`.
@@ -257,7 +265,11 @@ pub(super) fn proquest(text: &str) -> Draft<'_> {
             }
             "Author" | "Authors" => {
                 let (names, addresses) = split_addresses(value);
-                labels::add(&mut draft, &PROQUEST_INDEX, name, names);
+                if addresses.is_empty() {
+                    labels::add(&mut draft, &PROQUEST_INDEX, name, names);
+                    continue;
+                }
+                draft.people_in(Field::Author, &without_numbers(&entities::decode(names)));
                 // The link to the record follows in a paragraph of its own.
                 draft.extra.push("Author affiliation", lines::all(addresses).next().unwrap_or_default());
             }

@@ -32,7 +32,11 @@ const AHEAD: [&str; 11] = [
     "epub", "e-pub",
 ];
 /// Placeholders for titles.
-const TITLES: [&str; 4] = ["not available", "no title", "no title available", "title not available"];
+#[rustfmt::skip]
+const TITLES: [&str; 6] = [
+    "not available", "no title", "no title available", "title not available", "translated title not available",
+    "transliterated title not available",
+];
 /// Texts that are placeholders in lists of people.
 #[rustfmt::skip]
 const PEOPLE: [&str; 41] = [

@@ -241,10 +241,23 @@ fn addresses_behind_authors_of_proquest_are_separated() {
     };
     assert_eq!(author("Roe, Ann11 Dept Tests, School of Town, UK"), ["Roe, Ann"]);
     assert_eq!(author("Roe, Ann-Eve1; Doe, B1 School, Town; 2 Centre, Town"), ["Roe, Ann-Eve", "Doe, B"]);
+    assert_eq!(author("Roe, Ann11 \"Home\", 36 Road, Town 400050 roe@example.org"), ["Roe, Ann"]);
+    assert_eq!(author("Roe, D1; Van Doe, M; Poe, R1 Centre, Town"), ["Roe, D", "Van Doe, M", "Poe, R"]);
+    assert_eq!(author("Ren&#233;, A1; Poe, R1 Centre, Town"), ["René, A", "Poe, R"]);
+    assert_eq!(author("[Unknown]"), Vec::<String>::new());
     assert_eq!(author("Roe, Ann; COVID19 Study Group"), ["Roe, Ann", "COVID19 Study Group"]);
     let text =
         "Document 1 of 1\n\nTests\n\nAuthor: Roe, Ann11 School, UK\n\nhttp://example.org/1\n\nTitle: Tests\n";
     assert_eq!(references(text).remove(0).extra["Author affiliation"], ["11 School, UK"]);
+}
+
+#[test]
+fn missing_title_of_proquest_is_no_title() {
+    let text = "Document 1 of 1\n\nTranslated title not available.\n\nAuthor: Roe, Ann\n\n\
+        Title: Translated title not available.\n\nAlternate title: Transliterated title not available.\n\nISSN: 0219-2462\n\n\
+        CODEN: HKJWEQ\n\nPublication title: J Tests\n";
+    let found = references(text).remove(0);
+    assert_eq!((found.title.as_str(), found.extra["ISSN"][0].as_str()), ("", "0219-2462"));
 }
 
 #[test]
