@@ -232,11 +232,11 @@ fn tagged(text: &str) -> Option<(usize, Format, Certainty)> {
 
 /// Returns `true` if a record with EBSCOhost's tags begins in one of the first lines.
 fn is_ebsco_tagged(text: &str) -> bool {
-    let lines = lines::spans(text).filter(|line| !text[line.clone()].trim().is_empty());
-    let mut lines = lines.take(PREAMBLE_LINES).map(|line| text.as_bytes().split_at(line.end));
-    lines.any(|(front, after)| {
-        let begin = memchr::memrchr2(b'\n', b'\r', front).map_or(0, |at| at + 1);
-        ebsco_tagged::begins(&front[begin..], after)
+    let mut lines =
+        lines::spans(text).filter(|line| !text[line.clone()].trim().is_empty()).take(PREAMBLE_LINES);
+    lines.any(|line| {
+        let (end, bytes) = (line.end, text.as_bytes());
+        ebsco_tagged::begins(&bytes[line], &bytes[end..])
     })
 }
 
