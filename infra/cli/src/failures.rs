@@ -5,7 +5,7 @@ use functions::report_faults;
 use jiff::Timestamp;
 use local::{output, user_name};
 use messages::Depth;
-use operate::failures::{follow, selected};
+use operate::failures::{follow, for_each, selected};
 use saga::failures::store::KeepFailures;
 use saga::failures::{
     AuditEntry, CauseGroup, Failure, FailureId, FailureStatus, Failures, Operation, Phase, RequestRefusal,
@@ -25,8 +25,6 @@ use crate::workspace::{self, Workspace};
 
 /// The minimum length of an id's prefix.
 const MIN_DIGITS: usize = 4;
-/// The number of failures that are read at a time.
-const PAGE: usize = 200;
 /// The length of a failure's id in a table, which distinguishes failures.
 const SHORT: usize = 8;
 /// The length of an operation's id in a table, which distinguishes operations started in the same second.
@@ -211,17 +209,12 @@ async fn find(store: &dyn KeepFailures, text: &str) -> anyhow::Result<FailureId>
     }
     let mut found = Vec::new();
     for standing in FailureStatus::ALL {
-        let (selection, mut after) = (Selection::of(standing), None);
-        loop {
-            // A failure contains a whole message, so only one page is kept.
-            let page = store.select(&selection, after, PAGE).await?;
-            let ids = page.iter().map(|failure| failure.id);
-            found.extend(ids.filter(|id| id.to_string().starts_with(&digits)));
-            after = page.last().map(Failure::place);
-            if page.len() < PAGE {
-                break;
+        let keep = |failure: Failure| {
+            if failure.id.to_string().starts_with(&digits) {
+                found.push(failure.id);
             }
-        }
+        };
+        for_each(store, &Selection::of(standing), usize::MAX, keep).await?;
     }
     match found[..] {
         [id] => Ok(id),

@@ -28,17 +28,31 @@ pub async fn selected(
     selection: &Selection,
     max: usize,
 ) -> Result<Vec<Failure>, StoreError> {
-    let mut found: Vec<Failure> = Vec::new();
-    while found.len() < max {
-        let limit = PAGE.min(max - found.len());
-        let page = store.select(selection, found.last().map(Failure::place), limit).await?;
+    let mut found = Vec::new();
+    for_each(store, selection, max, |failure| found.push(failure)).await?;
+    Ok(found)
+}
+
+/// Passes up to `max` failures of a selection to a function, the last seen first. Only one page of them is kept, because
+/// a failure contains a whole message.
+pub async fn for_each(
+    store: &dyn KeepFailures,
+    selection: &Selection,
+    max: usize,
+    mut each: impl FnMut(Failure) + Send,
+) -> Result<(), StoreError> {
+    let (mut left, mut after) = (max, None);
+    while left > 0 {
+        let limit = PAGE.min(left);
+        let page = store.select(selection, after, limit).await?;
         let is_last = page.len() < limit;
-        found.extend(page);
+        (left, after) = (left.saturating_sub(page.len()), page.last().map(Failure::place));
+        page.into_iter().for_each(&mut each);
         if is_last {
             break;
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 /// Runs the steps of an operation until it has ended, and returns it. Workers may run them concurrently. `progress`
