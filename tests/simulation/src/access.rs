@@ -142,6 +142,16 @@ impl<'a, A: 'static> Scene<'a, A> {
         self.world.at(at, Occasion::Act(Box::new(move |world| act(&mut Scene::new(world)))));
     }
 
+    /// Returns the messages of a partition's stored effects.
+    pub fn effects(&self, partition: PartitionKey) -> impl Iterator<Item = &Message> {
+        self.world.checks.messages_of(partition)
+    }
+
+    /// Returns `true` if no worker will handle this message again: a handler has recorded it, or no queue contains it.
+    pub fn is_done(&self, message: MessageId) -> bool {
+        self.world.has_record_of(message) || !self.world.queues.contain(message)
+    }
+
     /// Returns the message of a stored effect.
     pub fn effect(&self, partition: PartitionKey, id: MessageId) -> Option<&Message> {
         self.world.checks.message(partition, id)

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use dedup::ProcessedMessages;
 use jiff::Timestamp;
-use messages::StoreError;
+use messages::{MessageId, StoreError};
 
 use crate::coverage::Call;
 use crate::port::Port;
@@ -32,6 +32,12 @@ impl ProcessedMessages for Port {
 }
 
 impl World {
+    /// Returns `true` if a handler has recorded this message.
+    pub(crate) fn has_record_of(&self, message: MessageId) -> bool {
+        let id = message.to_string();
+        self.processed.keys().any(|key| key.split(':').nth(1) == Some(&id))
+    }
+
     fn is_processed(&mut self, key: &str, now: Timestamp) -> bool {
         if self.deletes_at_once {
             let now = timestamp(self.now);

@@ -2,7 +2,7 @@
 
 mod port;
 
-use messages::{Queue, QueueSpec};
+use messages::{Message, MessageId, Queue, QueueSpec};
 use outbox::session::CONTROL;
 use saga::SAGA;
 
@@ -134,6 +134,12 @@ impl Queues {
     pub(crate) fn left(&self) -> Option<(&str, usize)> {
         let left = self.queues.iter().find(|stored| stored.is_worked && !stored.copies.is_empty());
         left.map(|stored| (stored.spec.queue.name(), stored.copies.len()))
+    }
+
+    /// Returns `true` if a queue contains a copy of this message, also a hidden one.
+    pub(crate) fn contain(&self, message: MessageId) -> bool {
+        let copies = self.queues.iter().flat_map(|stored| &stored.copies);
+        copies.filter_map(|copy| Message::decode(&copy.body).ok()).any(|copy| copy.id == message)
     }
 
     /// Returns the waiting message that was received most often, or the latest of those.
