@@ -3,7 +3,7 @@
 
 use dedup::{HandlerError, HandlerResult};
 use imports::messages::TakeBackFiles;
-use imports::{ExportKey, FileRef, ObjectKey, ProjectId, SearchId};
+use imports::{ExportFolder, FileRef, ObjectKey, ProjectId, SearchId};
 use messages::StoreError;
 use outbox::View;
 use service::file_deletion;
@@ -46,8 +46,11 @@ impl ParseReferences {
         if !command.forget {
             return Ok(HandlerResult::completed(format!("deleted the records of {} files", files.len())));
         }
-        let uploads = ObjectKey::folder(&self.key_prefix, command.project_id, search);
-        for folder in [uploads, ExportKey::folder(command.project_id, search)] {
+        let project = command.project_id;
+        let uploads = ObjectKey::folder(&self.key_prefix, project, search);
+        // Exports of several searches may contain studies of this one.
+        let exports = [ExportFolder::Search(project, search), ExportFolder::Review(project)];
+        for folder in [uploads].into_iter().chain(exports.map(|folder| folder.to_string())) {
             for object in self.bucket.find(&folder).await? {
                 self.bucket.remove(&object.key).await?;
             }
@@ -56,7 +59,7 @@ impl ParseReferences {
             history.remove(search).await?;
         }
         // Remove the view last: while it exists, a client can repeat the deletion.
-        self.views.write(&[View::removed(search, command.project_id.as_uuid())]).await?;
+        self.views.write(&[View::removed(search, project.as_uuid())]).await?;
         Ok(HandlerResult::completed(format!("deleted the search and its {} files", files.len())))
     }
 

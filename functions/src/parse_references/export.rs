@@ -6,7 +6,7 @@ use dedup::{HandlerError, HandlerResult};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use imports::exports::ExportContent;
 use imports::messages::MakeExport;
-use imports::{ExportKey, SearchId, WordQuery};
+use imports::{ExportFolder, ExportKey, SearchId, WordQuery};
 use jiff::Timestamp;
 use messages::StoreError;
 
@@ -30,7 +30,8 @@ impl ParseReferences {
         deadline: &Deadline<'_>,
     ) -> Result<HandlerResult, HandlerError> {
         let MakeExport { project_id: project, export_id: export, format, studies: which, .. } = *command;
-        let mut key = ExportKey { project, search, export, content: ExportContent::Studies(format) };
+        let folder = ExportFolder::of(project, search, !command.others.is_empty());
+        let mut key = ExportKey { folder, export, content: ExportContent::Studies(format) };
         let now = || deadline.host.now();
         let Some(files) = self.files_of(search, command, now()).await? else {
             return self.remove_export(&key).await;
@@ -54,7 +55,7 @@ impl ParseReferences {
                 format!("nothing is exported: {damaged}")
             }
         };
-        // The search may have been deleted concurrently, together with its exports.
+        // A search may have been deleted concurrently, together with its exports.
         if self.files_of(search, command, now()).await?.is_none() {
             return self.remove_export(&key).await;
         }
@@ -64,7 +65,7 @@ impl ParseReferences {
     /// Removes the object, which contains studies or names a damaged study. An earlier attempt may have stored the
     /// object before it could check the search again.
     async fn remove_export(&self, key: &ExportKey) -> Result<HandlerResult, HandlerError> {
-        for object in self.bucket.find(&ExportKey::beginning(key.project, key.search, key.export)).await? {
+        for object in self.bucket.find(&key.folder.beginning(key.export)).await? {
             self.bucket.remove(&object.key).await?;
         }
         Ok(HandlerResult::completed("the search does not have the files of the export any more"))

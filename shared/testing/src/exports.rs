@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::stream::{self, StreamExt};
 use imports::exports::ExportContent;
-use imports::{ExportId, ExportKey, FindObjects, KeepExports, ProjectId};
+use imports::{ExportFolder, ExportId, ExportKey, FindObjects, KeepExports, ProjectId};
 use messages::{Host, StoreError};
 use writers::Format;
 
@@ -41,8 +41,10 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
 impl Ports<'_> {
     fn key(&self) -> ExportKey {
         ExportKey {
-            project: ProjectId::from_uuid(self.host.fresh_id()),
-            search: sample::partition(self.host),
+            folder: ExportFolder::Search(
+                ProjectId::from_uuid(self.host.fresh_id()),
+                sample::partition(self.host),
+            ),
             export: ExportId::from_uuid(self.host.fresh_id()),
             content: ExportContent::Studies(Format::default()),
         }
@@ -120,9 +122,9 @@ pub async fn exports_of_a_search_are_found_and_deleted(ports: &Ports<'_>) -> Che
         ports.keep(&key, vec![Ok(b"{}\n".to_vec())]).await?;
     }
     // The id is enough to find an export of unknown format.
-    let found = ports.find.find(&ExportKey::beginning(key.project, key.search, second.export)).await?;
+    let found = ports.find.find(&key.folder.beginning(second.export)).await?;
     assert_eq!(found.into_iter().map(|object| object.key).collect::<Vec<_>>(), [second.to_string()]);
-    let found = ports.find.find(&ExportKey::folder(key.project, key.search)).await?;
+    let found = ports.find.find(&key.folder.to_string()).await?;
     let mut keys: Vec<String> = found.into_iter().map(|object| object.key).collect();
     keys.sort_unstable();
     let mut expected = [key.to_string(), second.to_string()];

@@ -13,7 +13,7 @@ use embedded::{Call, Intercept, Phase};
 use http_api::{BodyMode, router_for};
 use imports::queues::PARSE;
 use imports::{
-    CompareStudies, Duplicate, ExportKey, FileId, FindObjects, Mark, ProjectId, Reason, SearchId, StudyId,
+    CompareStudies, Duplicate, ExportFolder, FileId, FindObjects, Mark, ProjectId, Reason, SearchId, StudyId,
     StudyRef, Tier,
 };
 use messages::{Disposition, Host, ReceiveMessages};
@@ -53,8 +53,8 @@ fn downloaded(view: &Value) -> Vec<u8> {
 }
 
 async fn kept(world: &World, search: SearchId) -> usize {
-    let folder = ExportKey::folder(ProjectId::from_uuid(Uuid::nil()), search);
-    world.store().find(&folder).await.unwrap().len()
+    let folder = ExportFolder::Search(ProjectId::from_uuid(Uuid::nil()), search);
+    world.store().find(&folder.to_string()).await.unwrap().len()
 }
 
 #[tokio::test]
@@ -300,6 +300,37 @@ async fn exports_are_deleted_with_search() {
             world.deliver(&PARSE, &commands).await;
         }
         assert_eq!(kept(&world, search).await, 0);
+    }
+}
+
+/// The export of a review is stored apart from those of its imports.
+#[tokio::test]
+async fn review_export_is_deleted_with_any_import() {
+    for deleted in [0, 1] {
+        for made_before in [true, false] {
+            let world = World::new();
+            let searches = [stored(&world, study, 10).await, stored(&world, study, 10).await];
+            let on_lambda = on_lambda(&world);
+            let path = format!("/projects/{}/exports", Uuid::nil());
+            let (status, headers, _) = post(&on_lambda, &path, &json!({})).await;
+            assert_eq!(status, 202);
+            let location = headers["location"].to_str().unwrap().to_owned();
+            let commands = world.take(&PARSE).await;
+            let folder = ExportFolder::Review(ProjectId::from_uuid(Uuid::nil())).to_string();
+            if made_before {
+                world.deliver(&PARSE, &commands).await;
+                let view = get(&on_lambda, &location).await;
+                assert_eq!(view["state"], "ready");
+                assert_eq!(downloaded(&view).iter().filter(|byte| **byte == b'\n').count(), 20);
+                assert_eq!(world.store().find(&folder).await.unwrap().len(), 1);
+            }
+            world.functions.start_upload.delete(&ProjectAccess::All, searches[deleted]).await.unwrap();
+            world.run().await;
+            if !made_before {
+                world.deliver(&PARSE, &commands).await;
+            }
+            assert_eq!(world.store().find(&folder).await.unwrap().len(), 0, "import {deleted} is deleted");
+        }
     }
 }
 

@@ -111,14 +111,43 @@ impl fmt::Display for ExportContent {
     }
 }
 
-/// The key of an export's object: `exports/{project}/{search}/{export}.{ending}`, with the ending of its format or
+/// The folder of an export's object. Deleting a search empties its own folder and that of its review, so no export
+/// contains studies of a deleted search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExportFolder {
+    /// `exports/{project}/{search}/`, for exports of one search.
+    Search(ProjectId, SearchId),
+    /// `exports/{project}/review/`, for exports of several searches.
+    Review(ProjectId),
+}
+
+impl ExportFolder {
+    /// Returns the folder of an export of this search, with or without other searches of its review.
+    pub const fn of(project: ProjectId, search: SearchId, has_others: bool) -> Self {
+        if has_others { Self::Review(project) } else { Self::Search(project, search) }
+    }
+
+    /// Returns the key prefix of an export, for any content.
+    pub fn beginning(&self, export: ExportId) -> String {
+        format!("{self}{export}.")
+    }
+}
+
+impl fmt::Display for ExportFolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Search(project, search) => write!(f, "{PREFIX}{project}/{search}/"),
+            Self::Review(project) => write!(f, "{PREFIX}{project}/review/"),
+        }
+    }
+}
+
+/// The key of an export's object: its folder and `{export}.{ending}`, with the ending of its format or
 /// `damaged.{search}.{file}.{record}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExportKey {
-    /// The review.
-    pub project: ProjectId,
-    /// The search whose studies the export contains.
-    pub search: SearchId,
+    /// The folder.
+    pub folder: ExportFolder,
     /// The export.
     pub export: ExportId,
     /// The content.
@@ -126,14 +155,10 @@ pub struct ExportKey {
 }
 
 impl ExportKey {
-    /// Returns the content of an export's object with this key; `None` for the key of another export.
-    pub fn content(
-        project: ProjectId,
-        search: SearchId,
-        export: ExportId,
-        key: &str,
-    ) -> Option<ExportContent> {
-        ExportContent::read(key.strip_prefix(&Self::beginning(project, search, export))?)
+    /// Returns the parts of the key of an export's object in this folder; `None` for the key of another export.
+    pub fn read(folder: ExportFolder, export: ExportId, key: &str) -> Option<Self> {
+        let content = ExportContent::read(key.strip_prefix(&folder.beginning(export))?)?;
+        Some(Self { folder, export, content })
     }
 
     /// Returns `true` if an export's object with this key contains studies, and does not only name a damaged one.
@@ -141,22 +166,11 @@ impl ExportKey {
         let name = key.rsplit('/').next().unwrap_or_default();
         name.split_once('.').is_some_and(|(_, ending)| !ending.starts_with(DAMAGED))
     }
-
-    /// Returns the key prefix of all exports of a search.
-    pub fn folder(project: ProjectId, search: SearchId) -> String {
-        format!("{PREFIX}{project}/{search}/")
-    }
-
-    /// Returns the key prefix of an export, for any format.
-    pub fn beginning(project: ProjectId, search: SearchId, export: ExportId) -> String {
-        format!("{}{export}.", Self::folder(project, search))
-    }
 }
 
 impl fmt::Display for ExportKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let beginning = Self::beginning(self.project, self.search, self.export);
-        write!(f, "{beginning}{}", self.content)
+        write!(f, "{}{}", self.folder.beginning(self.export), self.content)
     }
 }
 
@@ -225,16 +239,19 @@ mod tests {
         let export = ExportId::from_uuid(Uuid::from_u128(3));
         let file_id = FileId::from_uuid(Uuid::from_u128(4));
         let damaged = ExportContent::Damaged(StudyRef { search_id: search, file_id, record: 17 });
+        let (own, review) = (ExportFolder::Search(project, search), ExportFolder::Review(project));
         for content in Format::ALL.map(ExportContent::Studies).into_iter().chain([damaged]) {
-            let key = ExportKey { project, search, export, content }.to_string();
-            let read = ExportKey::content(project, search, export, &key);
-            assert_eq!(read, Some(content), "{key}");
-            assert_eq!(ExportKey::has_studies(&key), content != damaged, "{key}");
+            for (folder, other) in [(own, review), (review, own)] {
+                let key = ExportKey { folder, export, content };
+                let text = key.to_string();
+                assert_eq!(ExportKey::read(folder, export, &text), Some(key), "{text}");
+                assert_eq!(ExportKey::read(other, export, &text), None, "{text}");
+                assert_eq!(ExportKey::has_studies(&text), content != damaged, "{text}");
+            }
         }
-        let folder = ExportKey::folder(project, search);
         for end in ["", "ris2", "damaged.", "damaged.x.y.1", &format!("damaged.{search}.{search}.x")] {
-            let key = format!("{folder}{export}.{end}");
-            assert_eq!(ExportKey::content(project, search, export, &key), None, "{key}");
+            let key = format!("{own}{export}.{end}");
+            assert_eq!(ExportKey::read(own, export, &key), None, "{key}");
         }
     }
 

@@ -41,7 +41,7 @@ pub use contents::{Contents, ContentsError, MAX_PARTS, Part, PartBytes, Unpacked
 pub use duplicates::{
     Candidate, Decisions, Duplicate, Identity, Reason, Revision, StudyKeys, StudyRef, Tier,
 };
-pub use exports::{ExportId, ExportKey, ExportLink, KeepExports, StudyFilter};
+pub use exports::{ExportFolder, ExportId, ExportKey, ExportLink, KeepExports, StudyFilter};
 pub use ids::{FileId, ProjectId, SearchId, TimeoutId};
 pub use job::{Counts, Job, JobFile, JobState, Outcome};
 pub use jobs::{AgePlace, ByAge, FilePhase, Jobs, Progress, ReadProgress, ReportProgress};

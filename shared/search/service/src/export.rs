@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use imports::exports::ExportContent;
 use imports::messages::{MakeExport, SearchToExport};
-use imports::{ExportId, ExportKey, ExportLink, FileId, Job, ParseCommand, ProjectId, SearchId};
+use imports::{
+    ExportFolder, ExportId, ExportKey, ExportLink, FileId, Job, ParseCommand, ProjectId, SearchId,
+};
 use messages::StoreError;
 use outbox::session::CommitError;
 use outbox::{Key, Record};
@@ -18,9 +20,10 @@ use crate::selection::StudySelection;
 use crate::tries::MAX_TRIES;
 use crate::{Error, FilesToExport, ProjectAccess, SearchService};
 
-/// The maximum number of stored exports of one search. Exports in progress do not count.
+/// The maximum number of stored exports of one search, or of several searches of one review. Exports in progress do not
+/// count.
 const MAX_EXPORTS: usize = 20;
-/// The maximum number of stored objects of an import that only name a damaged study. They are empty, and do not prevent
+/// The maximum number of stored objects in a folder that only name a damaged study. They are empty, and do not prevent
 /// exports of other studies.
 const MAX_FAILED_EXPORTS: usize = 200;
 /// The maximum number of exports of one project in progress, waiting or running. Each may occupy a parser for 15
@@ -64,9 +67,9 @@ pub enum ExportState {
 /// Reasons to refuse an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ExportRefusal {
-    /// The search has the maximum number of stored exports.
+    /// The folder has the maximum number of stored exports.
     #[error(
-        "the search has {MAX_EXPORTS} exports, which is the maximum; download one of them, or try again when the oldest \
+        "there are {MAX_EXPORTS} exports, which is the maximum; download one of them, or try again when the oldest \
          of them is a day old"
     )]
     TooMany,
@@ -130,7 +133,8 @@ impl SearchService {
             return Ok(Err(ExportRefusal::Empty));
         };
         let others: Vec<_> = searches.collect();
-        let stored = self.bucket.find(&ExportKey::folder(project_id, search)).await?;
+        let folder = ExportFolder::of(project_id, search, !others.is_empty());
+        let stored = self.bucket.find(&folder.to_string()).await?;
         let with_studies = stored.iter().filter(|object| ExportKey::has_studies(&object.key)).count();
         if with_studies >= MAX_EXPORTS || stored.len() >= MAX_EXPORTS + MAX_FAILED_EXPORTS {
             return Ok(Err(ExportRefusal::TooMany));
@@ -183,12 +187,30 @@ impl SearchService {
         let mut open = Vec::with_capacity(exports.len());
         for export in exports {
             let ExportInProgress { search_id, export_id } = export;
-            let beginning = ExportKey::beginning(project, search_id, export_id);
-            if export_id.is_awaited(self.host().now()) && self.bucket.find(&beginning).await?.is_empty() {
+            if export_id.is_awaited(self.host().now())
+                && self.stored_export(project, search_id, export_id).await?.is_empty()
+            {
                 open.push(export);
             }
         }
         Ok(open)
+    }
+
+    /// Returns the keys of an export's objects. Only the keys contain its format, and whether it is of one search.
+    async fn stored_export(
+        &self,
+        project: ProjectId,
+        search: SearchId,
+        export: ExportId,
+    ) -> Result<Vec<ExportKey>, StoreError> {
+        for folder in [ExportFolder::Search(project, search), ExportFolder::Review(project)] {
+            let found = self.bucket.find(&folder.beginning(export)).await?;
+            if !found.is_empty() {
+                let keys = found.iter().filter_map(|object| ExportKey::read(folder, export, &object.key));
+                return Ok(keys.collect());
+            }
+        }
+        Ok(Vec::new())
     }
 
     /// Returns the state of an export, or `None` if the search does not exist or the caller cannot access it.
@@ -201,21 +223,17 @@ impl SearchService {
         let Some(job) = self.find(caller, search).await? else { return Ok(None) };
         let review = self.review(job.project_id).await?.map(|review| review.name);
         let project = job.project_id;
-        // Only the key of an export contains its format.
-        let found = self.bucket.find(&ExportKey::beginning(project, search, export)).await?;
         let mut damaged = None;
-        for object in found {
-            match ExportKey::content(project, search, export, &object.key) {
+        for key in self.stored_export(project, search, export).await? {
+            match key.content {
                 // A repeated command finds the study intact after a restore.
-                Some(content @ ExportContent::Studies(format)) => {
+                ExportContent::Studies(format) => {
                     let name = export_file(&[review.as_deref()], format);
-                    let key = ExportKey { project, search, export, content };
                     if let Some(link) = self.exports.link(&key, &name, LINK_VALID_FOR).await? {
                         return Ok(Some(ExportState::Ready(link)));
                     }
                 }
-                Some(ExportContent::Damaged(study)) => damaged = Some(study),
-                None => {}
+                ExportContent::Damaged(study) => damaged = Some(study),
             }
         }
         Ok(Some(match damaged {

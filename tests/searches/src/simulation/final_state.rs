@@ -7,7 +7,7 @@ use imports::duplicates::{ComparedStudy, DECISIONS, Edge, marks};
 use imports::messages::ObjectRef;
 use imports::saga::{CANCELLED, EndedSearch, Import, State};
 use imports::{
-    Decisions, ExportKey, FileId, FileRef, ImportEvent, Job, ObjectKey, Outcome, ParseCommand, ParsedFile,
+    Decisions, ExportFolder, FileId, FileRef, ImportEvent, Job, ObjectKey, Outcome, ParseCommand, ParsedFile,
     SearchEvent, SearchId, StudyRef,
 };
 use jiff::{SignedDuration, Timestamp};
@@ -21,7 +21,7 @@ use simulation::{CheckResult, Invariant, Rest, Violation};
 
 use super::Searches;
 use super::client::{files_of, project};
-use super::outside::{KeyedAnswer, Quality, StoredObject, Truth};
+use super::outside::{KeyedAnswer, Promised, Quality, StoredObject, Truth};
 use super::situations::{KEY_PREFIX, NO_METADATA};
 
 pub(super) type AtRest<'a> = Rest<'a, Searches>;
@@ -75,13 +75,17 @@ fn deleted_at(rest: &AtRest<'_>, search: SearchId) -> Option<Timestamp> {
     rest.effects(search).filter(forgets).map(|message| message.time).min()
 }
 
-/// A promised export exists if the search still has its files, unless an outage outlasted its command.
+/// A promised export exists if the searches still have its files, unless an outage outlasted its command. The deletion of
+/// another search of the project may have removed an export of several searches.
 fn exported(rest: &AtRest<'_>, search: SearchId) -> CheckResult {
-    let has = |file: &FileId| rest.files.contains_key(&FileRef::new(search, *file));
-    for (export, files) in rest.promised.get(&search).into_iter().flatten() {
-        let beginning = ExportKey::beginning(project(), search, *export);
+    let is_any_deleted = rest.truth.values().any(|truth| truth.deleted);
+    let promised = rest.promised.iter().filter(|(_, export)| export.search == search);
+    for (export, Promised { files, is_shared, .. }) in promised {
+        let beginning = ExportFolder::of(project(), search, *is_shared).beginning(*export);
         let is_there = rest.exports.iter().any(|key| key.starts_with(&beginning));
-        if !is_there && !rest.unmade.contains(export) && files.iter().all(has) {
+        let is_due =
+            files.iter().all(|file| rest.files.contains_key(file)) && !(*is_shared && is_any_deleted);
+        if !is_there && !rest.unmade.contains(export) && is_due {
             let detail = format!("export {export} of search {search} was promised and never made");
             return broken(Invariant::Application, detail);
         }
@@ -91,8 +95,15 @@ fn exported(rest: &AtRest<'_>, search: SearchId) -> CheckResult {
 
 /// A deleted search has left nothing behind. Any other search has every promised export.
 fn forgotten(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> CheckResult {
-    let folder = ExportKey::folder(project(), search);
-    let exports = rest.exports.difference(&rest.stray).filter(|key| key.starts_with(&folder)).count();
+    let folder = ExportFolder::Search(project(), search).to_string();
+    let of_others = rest
+        .promised
+        .iter()
+        .filter(|(_, export)| export.is_shared && export.files.iter().any(|file| file.search_id == search));
+    let of_others = of_others.map(|(export, _)| ExportFolder::Review(project()).beginning(*export));
+    let folders: Vec<String> = of_others.chain([folder]).collect();
+    let is_of_search = |key: &&String| folders.iter().any(|folder| key.starts_with(folder));
+    let exports = rest.exports.difference(&rest.stray).filter(is_of_search).count();
     let Some(deleted_at) = deleted_at(rest, search) else { return exported(rest, search) };
     // A form cannot be revoked, so a later upload remains stored.
     let uploads = ObjectKey::folder(KEY_PREFIX, project(), search);

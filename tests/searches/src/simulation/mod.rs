@@ -42,9 +42,10 @@ use simulation::{
 
 use self::outside::Outside;
 use self::situations::{
-    BY_HAND_COMPLETES, BY_HAND_ENDS, BY_HAND_REFUSED, CANCELLED, DECIDED, DELETED, EXPORTED, HALF_UNREADABLE,
-    KEY_PREFIX, KEY_REPEATED, KEY_SHARED, LATE_MARK, MANY_BATCHES, NO_METADATA, NO_PARSE_DEADLINE, NO_SCAN,
-    OVERTAKEN, READ_ON, REPAIRED, REPORTED, RESTARTED, STREAM_BREAKS,
+    BY_HAND_COMPLETES, BY_HAND_ENDS, BY_HAND_REFUSED, CANCELLED, DECIDED, DELETED, EXPORTED,
+    EXPORTED_TOGETHER, HALF_UNREADABLE, KEY_PREFIX, KEY_REPEATED, KEY_SHARED, LATE_MARK, MANY_BATCHES,
+    NO_METADATA, NO_PARSE_DEADLINE, NO_SCAN, OVERTAKEN, READ_ON, REPAIRED, REPORTED, RESTARTED,
+    STREAM_BREAKS,
 };
 
 /// The search import.
@@ -121,6 +122,7 @@ impl Workload for Searches {
             BY_HAND_ENDS,
             BY_HAND_REFUSED,
             EXPORTED,
+            EXPORTED_TOGETHER,
             REPAIRED,
             DELETED,
             DECIDED,
@@ -145,6 +147,7 @@ impl Workload for Searches {
             (ports::WITHDRAWN_IS_CLEARED, &Mode::ALL),
             (ports::DELETED_EARLY, &Mode::ALL),
             (ports::EXPORT_OUTLIVES_SEARCH, &Mode::ALL),
+            (ports::SHARED_EXPORT_IS_KEPT, &Mode::ALL),
             (ports::FILES_OF_SECONDARY, &Mode::ALL),
             (mutants::DEADLINE_NOT_RENEWED, &Mode::ALL),
             (mutants::NEW_TOKENS_ON_REPEAT, &[Mode::Ledger]),

@@ -97,6 +97,17 @@ pub struct Truth {
     pub deleted: bool,
 }
 
+/// An export that a client was promised.
+#[derive(Debug, Clone)]
+pub struct Promised {
+    /// The search that the client named.
+    pub search: SearchId,
+    /// The files of the export.
+    pub files: BTreeSet<FileRef>,
+    /// `true` if the files belong to several searches. The deletion of any search of the project then removes the export.
+    pub is_shared: bool,
+}
+
 /// An uploaded object.
 #[derive(Debug, Clone)]
 pub struct StoredObject {
@@ -181,12 +192,12 @@ pub struct Outside {
     pub revision: Revision,
     /// The keys of exports.
     pub exports: BTreeSet<String>,
-    /// The exports that clients were promised, with their files.
-    pub promised: BTreeMap<SearchId, BTreeMap<ExportId, BTreeSet<FileId>>>,
+    /// The exports that clients were promised.
+    pub promised: BTreeMap<ExportId, Promised>,
     /// The exports that parsers were unable to make during a long outage.
     pub unmade: BTreeSet<ExportId>,
     /// The keys of exports whose request arrived after the deletion of the search, when no worker was waiting for it or
-    /// the export had failed long ago.
+    /// another worker had handled their command.
     pub stray: BTreeSet<String>,
     /// The searches whose files were being read when the database was restored.
     pub interrupted: BTreeSet<SearchId>,
@@ -399,12 +410,10 @@ impl Outside {
     /// command may succeed, and those that a late duplicate may remove: of a deletion, or of the command, if the search
     /// no longer has the files.
     pub(super) fn made_exports(&self) -> BTreeSet<&str> {
-        let lacks_files = |search: SearchId, files: &BTreeSet<FileId>| {
-            files.iter().any(|file| !self.files.contains_key(&FileRef::new(search, *file)))
-        };
-        let removable = self.promised.iter().flat_map(|(search, exports)| {
-            exports.iter().filter(|(_, files)| lacks_files(*search, files)).map(|(export, _)| export)
-        });
+        let lacks_files = |files: &BTreeSet<FileRef>| files.iter().any(|file| !self.files.contains_key(file));
+        let promised = self.promised.iter();
+        let removable = promised.filter(|(_, export)| export.is_shared || lacks_files(&export.files));
+        let removable = removable.map(|(export, _)| export);
         let passing: BTreeSet<String> =
             self.unmade.iter().chain(removable).map(ExportId::to_string).collect();
         let lasting = self.exports.difference(&self.stray).map(String::as_str);

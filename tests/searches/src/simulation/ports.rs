@@ -1,24 +1,24 @@
 //! The application's own ports: objects, studies, progress and upload forms. Each call is atomic, as the contract
 //! suites demand of an adapter; the scheduler interleaves the calls.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream;
 use imports::exports::Pieces;
-use imports::messages::ObjectRef;
+use imports::messages::{ObjectRef, ParseCommand};
 use imports::objects::ObjectStream;
 use imports::words::{BucketRange, UnindexedFile, WordPart};
 use imports::{
-    AttemptState, Candidate, CompareStudies, DuplicateCounts, ExportKey, ExportLink, FileFence, FileId,
-    FileRef, FindObjects, Identity, IndexWords, KeepExports, Mark, ObjectFacts, ParseAttempts, ParsedFile,
-    PreparedStudy, PresignUpload, PresignedPost, Progress, ProjectId, QuarantinedRecord, ReadObject,
-    ReadProgress, ReadStudies, ReadingStatus, ReportProgress, Revision, SearchId, Selection, StoredFile,
-    Study, StudyKeys, StudyRef, UploadGrant, WriteBatching, WriteStudies,
+    AttemptState, Candidate, CompareStudies, DuplicateCounts, ExportFolder, ExportId, ExportKey, ExportLink,
+    FileFence, FileId, FileRef, FindObjects, Identity, IndexWords, KeepExports, Mark, ObjectFacts,
+    ParseAttempts, ParsedFile, PreparedStudy, PresignUpload, PresignedPost, Progress, ProjectId,
+    QuarantinedRecord, ReadObject, ReadProgress, ReadStudies, ReadingStatus, ReportProgress, Revision,
+    SearchId, Selection, StoredFile, Study, StudyKeys, StudyRef, UploadGrant, WriteBatching, WriteStudies,
 };
-use messages::StoreError;
+use messages::{Message, StoreError};
 use references::{READER_VERSION, Record, Reference};
 use simulation::access::short;
 use simulation::{Access, Call, Scene};
@@ -125,6 +125,9 @@ pub(super) const DELETED_EARLY: &str = "a file counts as deleted before its stud
 /// A parser that has stored an export does not see that the search was deleted in between.
 pub(super) const EXPORT_OUTLIVES_SEARCH: &str = "an export outlives its search";
 
+/// The deletion of a search leaves the exports of several searches.
+pub(super) const SHARED_EXPORT_IS_KEPT: &str = "an export of several searches outlives one of them";
+
 /// The list of read files comes from a secondary, whatever its worker has read or written before.
 pub(super) const FILES_OF_SECONDARY: &str = "the list of files is read from a secondary";
 
@@ -188,7 +191,9 @@ fn pieces(bytes: &[u8]) -> Vec<Vec<u8>> {
 #[async_trait]
 impl FindObjects for Own {
     async fn find(&self, prefix: &str) -> Result<Vec<ObjectRef>, StoreError> {
-        let (prefix, sees) = (prefix.to_owned(), !self.0.has(NO_SCAN));
+        let is_shared = prefix == ExportFolder::Review(project()).to_string();
+        let sees = !self.0.has(if is_shared { SHARED_EXPORT_IS_KEPT } else { NO_SCAN });
+        let prefix = prefix.to_owned();
         let find = move |scene: &mut Scene<'_, Outside>| {
             if sees { scene.found(&prefix) } else { Vec::new() }
         };
@@ -221,6 +226,26 @@ impl ReadProgress for Own {
     }
 }
 
+/// Returns `true` if an export that is stored now remains although one of its searches was deleted: no worker will handle
+/// its command again, or waits for the answer of this request.
+fn is_stray_export(scene: &Scene<'_, Outside>, export: ExportId) -> bool {
+    let read = |message: &Message| match message.read() {
+        Ok(ParseCommand::MakeExport(command)) if command.export_id == export => Some((message.id, command)),
+        _ => None,
+    };
+    let command = scene.truth.keys().find_map(|search| {
+        let command = scene.effects(*search).find_map(read);
+        command.map(|(id, command)| (*search, id, command))
+    });
+    let Some((search, id, command)) = command else { return scene.is_stray() };
+    let has = |search: SearchId, files: &BTreeSet<FileId>| {
+        files.iter().all(|file| scene.files.contains_key(&FileRef::new(search, *file)))
+    };
+    let is_complete =
+        has(search, &command.files) && command.others.iter().all(|other| has(other.search_id, &other.files));
+    !is_complete && (scene.is_stray() || scene.is_done(id))
+}
+
 /// The simulated store of exports keeps only the key of an export.
 #[async_trait]
 impl KeepExports for Own {
@@ -229,13 +254,12 @@ impl KeepExports for Own {
         while let Some(piece) = pieces.next().await {
             bytes += piece?.len() as u64;
         }
-        let (key, search, export) = (key.to_string(), key.search, key.export);
+        let (key, export) = (key.to_string(), key.export);
         let keep = move |scene: &mut Scene<'_, Outside>| {
             scene.note(|| format!("exports.keep     {key}"));
-            // An object store has no fence. A worker that stood still for the maximum duration of an export continues after
-            // another worker has handled its command, so a failure of its check is not repeated.
-            let is_late = scene.is_stray() || !export.is_awaited(scene.now());
-            if is_late && scene.files_of(search).is_empty() {
+            // An object store has no fence. If another worker has handled the command of a worker that stood still, a
+            // failure of the check that follows is not repeated.
+            if is_stray_export(scene, export) {
                 scene.stray.insert(key.clone());
             }
             scene.exports.insert(key);

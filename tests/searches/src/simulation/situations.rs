@@ -30,6 +30,7 @@ pub(super) const BY_HAND_ENDS: &str = "a search ends that was never announced";
 pub(super) const BY_HAND_REFUSED: &str = "a file without metadata fails a search that was announced";
 
 pub(super) const EXPORTED: &str = "an export is promised";
+pub(super) const EXPORTED_TOGETHER: &str = "an export of two searches is promised";
 pub(super) const REPAIRED: &str = "a search is repaired";
 pub(super) const DECIDED: &str = "a reviewer decides about two studies";
 pub(super) const DELETED: &str = "a search is deleted";

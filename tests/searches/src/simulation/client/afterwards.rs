@@ -5,15 +5,15 @@ use std::time::Duration;
 use imports::{FileRef, SearchId, StudyRef};
 use service::exported_studies::ExportOptions;
 use service::{
-    AnnouncedSearch, DecisionKind, DecisionOutcome, DecisionRequest, Deletion, NewRepair, ProjectAccess,
-    Refusal, Repair, SearchService,
+    AnnouncedSearch, DecisionKind, DecisionOutcome, DecisionRequest, Deletion, FilesToExport, NewRepair,
+    ProjectAccess, Refusal, Repair, SearchService, StoredSearch,
 };
 use simulation::access::short;
 use simulation::{Access, Rng, Scene};
 
 use super::project;
-use crate::simulation::outside::{Outside, Truth};
-use crate::simulation::situations::{DECIDED, DELETED, EXPORTED, REPAIRED};
+use crate::simulation::outside::{Outside, Promised, Truth};
+use crate::simulation::situations::{DECIDED, DELETED, EXPORTED, EXPORTED_TOGETHER, REPAIRED};
 
 /// The maximum number of requests until a search has ended.
 const TRIES: u32 = 9;
@@ -52,21 +52,43 @@ async fn export(function: &SearchService, access: &Access<Outside>, search: Sear
                 return;
             }
             if !stored.files.is_empty()
-                && let files = stored.files.iter().map(|file| file.file_id).collect()
-                && let project = stored.job.project_id
+                && let files = with_another(function, access, stored).await
+                && let parts = files.files.iter().map(|part| FileRef::new(part.search, part.file.file_id))
+                && let parts = parts.collect()
                 && let Ok(Ok((_, export))) =
-                    function.make_export(project, &ExportOptions::default(), &stored.into()).await
+                    function.make_export(project(), &ExportOptions::default(), &files).await
             {
                 access.with(|scene| {
+                    let is_shared = files.jobs.len() > 1;
                     scene.note(|| format!("an export of search {} is promised", short(&search)));
-                    scene.meet(EXPORTED);
-                    scene.promised.entry(search).or_default().insert(export, files);
+                    scene.meet(if is_shared { EXPORTED_TOGETHER } else { EXPORTED });
+                    scene.promised.insert(export, Promised { search, files: parts, is_shared });
                 });
                 return;
             }
         }
         access.sleep(wait).await;
     }
+}
+
+/// Adds the files of another search of the project, if one is stored.
+async fn with_another(
+    function: &SearchService,
+    access: &Access<Outside>,
+    stored: StoredSearch,
+) -> FilesToExport {
+    let search = stored.job.search_id;
+    let mut files = FilesToExport::from(stored);
+    let other = access.with(|scene| scene.files.keys().map(|file| file.search_id).find(|id| *id != search));
+    if let Some(other) = other
+        && let Ok(Some(stored)) = function.stored(&ProjectAccess::All, other).await
+        && !stored.files.is_empty()
+    {
+        let other = FilesToExport::from(stored);
+        files.files.extend(other.files);
+        files.jobs.extend(other.jobs);
+    }
+    files
 }
 
 /// Decides up to three times about two studies of the search.
