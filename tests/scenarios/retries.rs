@@ -165,7 +165,20 @@ impl ReadObject for UnavailableObjects {
     }
 }
 
-/// Alarms use the number of retries.
+struct HangingObjects;
+
+#[async_trait]
+impl ReadObject for HangingObjects {
+    async fn head(&self, _: &str, _: &str, _: Option<&str>) -> Result<Option<ObjectFacts>, StoreError> {
+        std::future::pending().await
+    }
+
+    async fn open(&self, _: &ObjectRef, _: u64) -> Result<Option<ObjectStream>, StoreError> {
+        std::future::pending().await
+    }
+}
+
+/// Alarms use the number of retries. A store that does not answer delays the notification, too.
 #[tokio::test]
 async fn retried_notifications_are_counted_for_any_cause() {
     let world = World::new();
@@ -176,12 +189,19 @@ async fn retried_notifications_are_counted_for_any_cause() {
     let mut function = NotifyUpload::over(&world.backend.ports).unwrap();
     function.reporter.observer = seen.clone();
     let over = world.host.now();
+    let soon = over.checked_add(Duration::from_secs(20)).unwrap();
+    let overtime = Some(Duration::from_secs(3));
     for (function, deadline) in [
         (NotifyUpload { objects: Arc::new(UnavailableObjects), ..function.clone() }, None),
+        (NotifyUpload { objects: Arc::new(HangingObjects), overtime, ..function.clone() }, Some(soon)),
         (function, Some(over)),
     ] {
         let answers = function.consume(&batch, deadline).await;
-        assert!(matches!(answers[..], [Disposition::Retry { .. }]), "{answers:?}");
+        let is_delayed = |after: &Duration| *after > Duration::ZERO;
+        assert!(
+            matches!(&answers[..], [Disposition::Retry { after, .. }] if is_delayed(after)),
+            "{answers:?}"
+        );
         assert_eq!(seen.take(), [Verdict::Retried]);
     }
 }

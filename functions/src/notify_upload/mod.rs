@@ -18,6 +18,7 @@ use imports::ports::OBJECTS;
 use imports::queues::{SAGA, UPLOADS};
 use imports::{ObjectFacts, ObjectKey, Ports, ReadObject, SearchEvent};
 use jiff::Timestamp;
+use messages::host::stop_late;
 use messages::queue::MAX_BATCH;
 use messages::store::chain;
 use messages::{
@@ -60,6 +61,8 @@ pub struct NotifyUpload {
     pub reporter: Reporter,
     /// The key prefix of uploads.
     pub key_prefix: String,
+    /// The time after the deadline of an invocation at which the work on a notification is stopped; `None` for no limit.
+    pub overtime: Option<Duration>,
 }
 
 /// Errors after which notifications are redelivered. Handling a notification again is safe.
@@ -81,6 +84,7 @@ impl NotifyUpload {
             send: Arc::clone(&ports.engine.send),
             reporter: ports.engine.reporter(NAME),
             key_prefix: ports.settings.key_prefix.clone(),
+            overtime: ports.engine.overtime,
         })
     }
 
@@ -157,20 +161,23 @@ impl Consumer for NotifyUpload {
         for delivery in batch {
             let reporter = self.reporter.with_receive_count(delivery.receive_count);
             let function = Self { reporter, ..self.clone() };
-            let is_late = function.reporter.host.is_past(deadline);
-            answers.push(match is_late {
-                true => function.again(Duration::ZERO, DEADLINE_NEAR.to_owned()),
-                false => function.consume_one(delivery).await,
-            });
+            let host = &*self.reporter.host;
+            let answer = match host.is_past(deadline) {
+                true => None,
+                false => stop_late(host, deadline, self.overtime, function.consume_one(delivery)).await,
+            };
+            answers.push(answer.unwrap_or_else(|| function.again(delivery, DEADLINE_NEAR.to_owned())));
         }
         answers
     }
 }
 
 impl NotifyUpload {
-    /// Reports notifications that must be redelivered; an alarm counts these reports.
-    fn again(&self, after: Duration, reason: String) -> Disposition {
+    /// Reports notifications that must be redelivered; an alarm counts these reports. An unavailable store makes the rest
+    /// of a batch late. Without a delay, its receives would be used up soon.
+    fn again(&self, delivery: &Delivery, reason: String) -> Disposition {
         self.reporter.note(None, Verdict::Retried, &reason);
+        let after = Backoff::FAILURE.after(delivery.receive_count, self.reporter.host.unit_random());
         Disposition::Retry { after, reason }
     }
 
@@ -184,10 +191,7 @@ impl NotifyUpload {
         };
         match self.handle(&notifications).await {
             Ok(()) => Disposition::Acknowledge,
-            Err(error) => {
-                let after = Backoff::FAILURE.after(delivery.receive_count, self.reporter.host.unit_random());
-                self.again(after, chain(&error))
-            }
+            Err(error) => self.again(delivery, chain(&error)),
         }
     }
 }

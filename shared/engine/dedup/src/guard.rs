@@ -1,12 +1,11 @@
 //! Consumer around a stateless handler: it decodes messages, filters duplicates, sends replies and logs decisions.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures::future::{Either, select};
 use jiff::Timestamp;
+use messages::host::stop_late;
 use messages::panics::{contain, contain_async};
 use messages::queue::MAX_BATCH;
 use messages::store::chain;
@@ -418,20 +417,17 @@ impl<H: Handler> IdempotentConsumer<H> {
         Ok(())
     }
 
-    /// Calls the handler, and stops a call that does not return in time. Otherwise the end of the invocation would stop
-    /// it, together with the answers to the other commands of the batch.
+    /// Calls the handler, and stops a call that does not return in time.
     async fn call(
         &self,
         asked: &CommandMessage<H::Command>,
         reporter: &Reporter,
         deadline: Option<Timestamp>,
     ) -> Result<HandlerResult, Failure> {
-        let call = pin!(contain_async(async { self.handler.handle(asked, reporter, deadline).await }));
-        let Some((deadline, overtime)) = deadline.zip(self.overtime) else { return Ok(call.await??) };
-        let rest = Duration::try_from(deadline.duration_since(reporter.host.now())).unwrap_or_default();
-        match select(call, reporter.host.sleep(rest.saturating_add(overtime))).await {
-            Either::Left((done, _)) => Ok(done??),
-            Either::Right(_) => {
+        let call = contain_async(async { self.handler.handle(asked, reporter, deadline).await });
+        match stop_late(&*reporter.host, deadline, self.overtime, call).await {
+            Some(done) => Ok(done??),
+            None => {
                 let reason = "the handler did not return in time".to_owned();
                 Err(HandlerError::Retry { reason, after: None }.into())
             }

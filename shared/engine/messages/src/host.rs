@@ -3,6 +3,9 @@
 //! The trait [`Host`] lets a test control them. No library code reads a clock, sleeps or generates a random number by
 //! itself.
 
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -32,4 +35,68 @@ pub trait Host: Send + Sync {
 
     /// Waits for a duration.
     async fn sleep(&self, duration: Duration);
+}
+
+/// Awaits the work of a delivery, and drops it once `overtime` has passed after the deadline of the invocation. Otherwise
+/// the end of the invocation would stop it, together with the answers to the other deliveries of the batch. Returns
+/// `None` if the work was dropped, which stops it at its current `await`. Without a deadline or an overtime there is no
+/// limit.
+pub async fn stop_late<T>(
+    host: &dyn Host,
+    deadline: Option<Timestamp>,
+    overtime: Option<Duration>,
+    work: impl Future<Output = T> + Send,
+) -> Option<T> {
+    let Some((deadline, overtime)) = deadline.zip(overtime) else { return Some(work.await) };
+    let rest = Duration::try_from(deadline.duration_since(host.now())).unwrap_or_default();
+    let (mut work, mut end) = (pin!(work), host.sleep(rest.saturating_add(overtime)));
+    poll_fn(|context| match work.as_mut().poll(context) {
+        Poll::Ready(done) => Poll::Ready(Some(done)),
+        Poll::Pending => end.as_mut().poll(context).map(|()| None),
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+    use std::pin::Pin;
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    /// A host whose timers expire at once.
+    struct ImpatientHost;
+
+    #[async_trait]
+    impl Host for ImpatientHost {
+        fn now(&self) -> Timestamp {
+            Timestamp::UNIX_EPOCH
+        }
+        fn fresh_id(&self) -> Uuid {
+            Uuid::nil()
+        }
+        fn random_id(&self) -> Uuid {
+            Uuid::nil()
+        }
+        fn unit_random(&self) -> f64 {
+            0.0
+        }
+        async fn sleep(&self, _: Duration) {}
+    }
+
+    fn polled<T>(work: impl Future<Output = T>) -> Poll<T> {
+        let work: Pin<&mut _> = pin!(work);
+        work.poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn only_late_work_is_dropped() {
+        let (host, deadline, overtime) = (&ImpatientHost, Some(Timestamp::UNIX_EPOCH), Some(Duration::ZERO));
+        assert_eq!(polled(stop_late(host, deadline, overtime, ready(7))), Poll::Ready(Some(7)));
+        assert_eq!(polled(stop_late(host, deadline, overtime, pending::<()>())), Poll::Ready(None));
+        for (deadline, overtime) in [(None, overtime), (deadline, None)] {
+            assert_eq!(polled(stop_late(host, deadline, overtime, pending::<()>())), Poll::Pending);
+        }
+    }
 }

@@ -7,13 +7,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use messages::host::stop_late;
 use messages::store::chain;
 use messages::{
-    Backoff, Body, Consumer, Delivery, Disposition, Message, Metric, PartitionKey, ReadError, SendError,
-    SessionId, StoreError, Verdict, send_one,
+    Backoff, Body, Consumer, DEADLINE_NEAR, Delivery, Disposition, Message, Metric, PartitionKey, ReadError,
+    SendError, SessionId, StoreError, Verdict, send_one,
 };
 
 use crate::dispatch::{self, Dispatcher, SweepOutcome};
@@ -36,6 +38,9 @@ pub struct DispatchOutbox {
     pub dispatcher: Dispatcher,
     /// Learns the outcome of each session; none by default.
     pub observer: Option<Arc<dyn ObserveSessions>>,
+    /// The time after the deadline of an invocation at which the work on a control message is stopped; `None` for no
+    /// limit.
+    pub overtime: Option<Duration>,
 }
 
 /// The outcome of a session.
@@ -100,15 +105,20 @@ impl DispatchOutbox {
             Ok(read) => read,
             Err(refused) => return refused,
         };
+        let again =
+            |reason: String| reporter.retry(&message, Backoff::FAILURE, delivery.receive_count, reason);
+        // An unavailable store makes the rest of a batch late. Without a delay, its receives would be used up soon.
         if reporter.host.is_past(deadline) {
-            return reporter.retry_late(&message, delivery.receive_count);
+            return again(DEADLINE_NEAR.to_owned());
         }
-        match self.settle(&message, &look, deadline).await {
-            Ok(why) => {
+        let work = self.settle(&message, &look, deadline);
+        match stop_late(&*reporter.host, deadline, self.overtime, work).await {
+            None => again("a store did not answer in time".to_owned()),
+            Some(Ok(why)) => {
                 reporter.note(Some(&message), Verdict::Handled, why);
                 Disposition::Acknowledge
             }
-            Err(error) => reporter.retry(&message, Backoff::FAILURE, delivery.receive_count, chain(&error)),
+            Some(Err(error)) => again(chain(&error)),
         }
     }
 

@@ -193,6 +193,7 @@ impl Engine {
             saga_outbox: stores.saga_outbox.clone(),
             dispatcher: self.dispatcher(function)?,
             observer: None,
+            overtime: self.overtime,
         })
     }
 

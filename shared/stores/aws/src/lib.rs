@@ -63,8 +63,7 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// The time limit for one attempt until its answer begins. The services answer within milliseconds; an attempt that
 /// takes this long is lost.
 pub const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(4);
-/// The time limit for a call with all its attempts: less than the shortest function timeout (30 s, with a reserve of 5
-/// s), so that a function can report the reason of a failure.
+/// The time limit for a call with all its attempts: less than the shortest timeout of a function, 20 s.
 pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(15);
 /// The maximum number of attempts of a call. After that the message returns to its queue, which waits longer than a
 /// function should.
