@@ -20,13 +20,13 @@ pub(crate) const NAMESPACE_NOT_FOUND: i32 = 26;
 /// Codes of retryable failures: elections and shutdowns, networks, time limits, locks and conflicts, aborted
 /// transactions, and stale routing (<https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml>).
 /// They include a duplicate key: callers that expect it handle it before, and elsewhere it means that a concurrent
-/// write was faster, which the next attempt will read. They also include what an operator corrects: rejected
-/// credentials and missing rights (13 and 18), and a cluster of Atlas without space (8000,
-/// <https://www.mongodb.com/docs/atlas/reference/faq/storage/>).
-const RETRYABLE_CODES: [i32; 45] = [
+/// write was faster, which the next attempt will read. They also include what an operator corrects: missing rights (13),
+/// blocked writes (371, as during a migration to another cluster), and a server or a cluster of Atlas without space (14031
+/// and 8000, <https://www.mongodb.com/docs/atlas/reference/faq/storage/>).
+const RETRYABLE_CODES: [i32; 49] = [
     6, 7, 13, 18, 24, 43, 46, 50, 63, 64, 89, 91, 100, 112, 117, 133, 134, 136, 150, 175, 189, 202, 225, 237,
-    246, 251, 262, 267, 290, 314, 317, 358, 384, 462, 8000, 9001, 10058, 10107, 11000, 11600, 11601, 11602,
-    13388, 13435, 13436,
+    246, 251, 262, 267, 290, 314, 317, 358, 365, 371, 384, 402, 462, 8000, 9001, 10058, 10107, 11000, 11600,
+    11601, 11602, 13388, 13435, 13436, 14031,
 ];
 
 const RETRYABLE_LABELS: [&str; 5] = [
@@ -48,7 +48,9 @@ pub(crate) fn is_retryable(error: &Error) -> bool {
         return true;
     }
     match error.kind.as_ref() {
-        ErrorKind::Io(_)
+        // The driver reports a refused login of a new connection only by this kind. An operator corrects the credentials.
+        ErrorKind::Authentication { .. }
+        | ErrorKind::Io(_)
         | ErrorKind::ConnectionPoolCleared { .. }
         | ErrorKind::ServerSelection { .. }
         | ErrorKind::DnsResolve { .. }
@@ -126,7 +128,7 @@ mod tests {
 
     #[test]
     fn conflicts_and_elections_are_retryable() {
-        for code in [112, 10107, 11602, 91, 189, 50, 64, 13, 8000] {
+        for code in [112, 10107, 11602, 91, 189, 50, 64, 13, 371, 402, 8000, 14031] {
             assert!(is_retryable_code(code), "{code}");
         }
         for code in [121, 2, 9, 14, 52, 10334] {

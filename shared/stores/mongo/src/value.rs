@@ -33,6 +33,12 @@ macro_rules! key {
 key!(PartitionKey, SessionId, MessageId);
 key!(saga::failures::FailureId, saga::failures::OperationId);
 
+/// Returns the size of a first batch with all documents of a query, which the server otherwise limits to 101 documents.
+/// A reply has at most 16 MiB in any case.
+pub(crate) fn batch_size(limit: usize) -> u32 {
+    u32::try_from(limit).unwrap_or(u32::MAX)
+}
+
 /// The inverse of [`Key::key`].
 pub(crate) fn uuid(value: &Bson) -> Option<Uuid> {
     match value {

@@ -12,18 +12,19 @@ use imports::{
 };
 use messages::StoreError;
 use mongodb::bson::{Bson, Document, doc};
-use mongodb::options::ReturnDocument;
+use mongodb::options::{Hint, ReturnDocument};
 use references::Reference;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::indexes::BY_KEY;
 use super::names::collections;
 use super::names::study::{DUPLICATE, FILE, KEYS, ORIGINAL, PROJECT, RECORD, REFERENCE, SEARCH};
 use super::study_key::{of_file, study_ref};
 use crate::Mongo;
 use crate::error::CallError;
 use crate::pipeline::Statement;
-use crate::value::{Key, count_field, from_bson, int, literal, serde_field, to_bson};
+use crate::value::{Key, batch_size, count_field, from_bson, int, literal, serde_field, to_bson};
 
 const ID: &str = "_id";
 /// Number of changes of a project's studies.
@@ -105,8 +106,9 @@ const KEY_BATCH: i64 = 1_000;
 
 async fn make_batch(mongo: &Mongo) -> Result<u64, CallError> {
     let studies = mongo.collection(collections::STUDY).await?;
-    // The index contains null for documents without the field.
-    let missing = studies.find(doc! { KEYS: null }).projection(doc! { REFERENCE: 1 }).limit(KEY_BATCH);
+    // The index contains null for documents without the field. With it, the server examines one key per project.
+    let missing = studies.find(doc! { KEYS: null }).hint(Hint::Name(BY_KEY.to_owned()));
+    let missing = missing.projection(doc! { REFERENCE: 1 }).limit(KEY_BATCH);
     let missing: Vec<Document> = missing.await?.try_collect().await?;
     let statements = missing.iter().map(|study| {
         // An unreadable study gets no keys, so it is not a candidate. Readers of the study get the error.
@@ -163,7 +165,8 @@ async fn with_keys(
     let which = doc! { PROJECT: project.as_uuid().key(), KEYS: { "$in": keys } };
     let fields = doc! { SEARCH: 1, FILE: 1, RECORD: 1, KEYS: 1 };
     let studies = mongo.collection(collections::STUDY).await?;
-    let found = studies.find(which).projection(fields).limit(int(limit)).await?;
+    let found =
+        studies.find(which).projection(fields).limit(int(limit)).batch_size(batch_size(limit)).await?;
     let decode = async |stored: Document| {
         let read = || Ok::<_, String>((study_ref(&stored)?, serde_field(&stored, KEYS)?));
         read().map_err(|why| CallError::unreadable(collections::STUDY, stored.get(ID), "a study", &why))

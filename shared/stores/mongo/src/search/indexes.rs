@@ -6,6 +6,9 @@ use mongodb::bson::doc;
 use super::names::{attempts, collections, file, progress, study, word};
 use crate::indexes::{Index, index, seconds};
 
+/// The index that finds the studies of a project by their keys.
+pub(super) const BY_KEY: &str = "by_key";
+
 /// Minimum retention of the attempts to read a file, from the last write on. It exceeds the several days that the
 /// comparison of its studies and the wait for another attempt may take.
 const MIN_ATTEMPT_RETENTION: SignedDuration = SignedDuration::from_hours(7 * 24);
@@ -29,7 +32,7 @@ pub(crate) fn wanted(sagas: SignedDuration) -> Vec<Index> {
         index(collections::STUDY, "by_file", by_file.clone(), doc! {}),
         index(collections::QUARANTINE, "by_file", by_file, doc! {}),
         // Each study has about nine keys, with one index entry each.
-        index(collections::STUDY, "by_key", doc! { study::PROJECT: 1, study::KEYS: 1 }, doc! {}),
+        index(collections::STUDY, BY_KEY, doc! { study::PROJECT: 1, study::KEYS: 1 }, doc! {}),
         // The index contains marked studies only, which are rare. Queries read this index backwards to get the order of
         // records, because MongoDB treats two indexes on the same fields in the same direction as one.
         index(

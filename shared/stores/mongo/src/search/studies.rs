@@ -24,7 +24,7 @@ use crate::Mongo;
 use crate::driver_error::DUPLICATE_KEY;
 use crate::error::CallError;
 use crate::transaction::{self, Step, Work};
-use crate::value::{Key, count_field, int, needs_escape, serde_field, to_bson, uuid_field};
+use crate::value::{Key, batch_size, count_field, int, needs_escape, serde_field, to_bson, uuid_field};
 
 const ID: &str = "_id";
 const LINE: &str = "Line";
@@ -130,7 +130,8 @@ async fn identities_of(
     let ids = records.iter().map(|record| StudyId::of(search_id, file_id, *record).key());
     let ids: Vec<Bson> = ids.collect();
     let studies = mongo.collection(collections::STUDY).await?;
-    let found = studies.find(doc! { ID: { "$in": ids } }).projection(identity_fields()).await?;
+    let found = studies.find(doc! { ID: { "$in": ids } }).projection(identity_fields());
+    let found = found.limit(int(records.len())).batch_size(batch_size(records.len())).await?;
     let decode = async |stored: Document| {
         decode_identity(&stored)
             .map_err(|why| CallError::unreadable(collections::STUDY, stored.get(ID), "a study", &why))
@@ -333,7 +334,17 @@ impl ReadStudies for Mongo {
         after: Option<FileRef>,
         limit: usize,
     ) -> Result<Vec<StoredFile>, StoreError> {
-        self.call("reading which files have studies".to_owned(), stored_files(self, after, limit)).await
+        let (mut files, mut after) = (Vec::new(), after);
+        // Counting the studies of a large file takes long, so each file has its own time limit.
+        while files.len() < limit {
+            let next = stored_file_after(self, after);
+            let Some(file) = self.call("reading which files have studies".to_owned(), next).await? else {
+                break;
+            };
+            after = Some(FileRef::new(file.search_id, file.file_id));
+            files.push(file);
+        }
+        Ok(files)
     }
 
     async fn marked(&self, search: SearchId, file: FileId) -> Result<DuplicateCounts, StoreError> {
@@ -378,34 +389,24 @@ impl ReadStudies for Mongo {
     }
 }
 
-/// Returns the files in the order of the index. A separate query finds each file after the previous one.
-async fn stored_files(
-    mongo: &Mongo,
-    mut after: Option<FileRef>,
-    limit: usize,
-) -> Result<Vec<StoredFile>, CallError> {
+/// Returns the next file in the order of the index.
+async fn stored_file_after(mongo: &Mongo, after: Option<FileRef>) -> Result<Option<StoredFile>, CallError> {
     let studies = mongo.collection(collections::STUDY).await?;
-    let mut files = Vec::new();
-    while files.len() < limit {
-        let later = after.map_or_else(Document::new, |FileRef { search_id, file_id }| {
-            let same_search = doc! { SEARCH: search_id.key(), FILE: { "$gt": file_id.key() } };
-            doc! { "$or": [same_search, { SEARCH: { "$gt": search_id.key() } }] }
-        });
-        let found = studies
-            .find_one(later)
-            .sort(doc! { SEARCH: 1, FILE: 1, RECORD: 1 })
-            .projection(doc! { SEARCH: 1, FILE: 1, RECORD: 1, PROJECT: 1 })
-            .await?;
-        let Some(found) = found else { break };
-        let unreadable =
-            |why: String| CallError::unreadable(collections::STUDY, found.get(ID), "a study", &why);
-        let StudyRef { search_id, file_id, .. } = study_ref(&found).map_err(unreadable)?;
-        let project_id = ProjectId::from_uuid(uuid_field(&found, PROJECT).map_err(unreadable)?);
-        let count = studies.count_documents(doc! { SEARCH: search_id.key(), FILE: file_id.key() });
-        files.push(StoredFile { search_id, file_id, project_id, studies: count.await? });
-        after = Some(FileRef { search_id, file_id });
-    }
-    Ok(files)
+    let later = after.map_or_else(Document::new, |FileRef { search_id, file_id }| {
+        let same_search = doc! { SEARCH: search_id.key(), FILE: { "$gt": file_id.key() } };
+        doc! { "$or": [same_search, { SEARCH: { "$gt": search_id.key() } }] }
+    });
+    let found = studies
+        .find_one(later)
+        .sort(doc! { SEARCH: 1, FILE: 1, RECORD: 1 })
+        .projection(doc! { SEARCH: 1, FILE: 1, RECORD: 1, PROJECT: 1 })
+        .await?;
+    let Some(found) = found else { return Ok(None) };
+    let unreadable = |why: String| CallError::unreadable(collections::STUDY, found.get(ID), "a study", &why);
+    let StudyRef { search_id, file_id, .. } = study_ref(&found).map_err(unreadable)?;
+    let project_id = ProjectId::from_uuid(uuid_field(&found, PROJECT).map_err(unreadable)?);
+    let count = studies.count_documents(doc! { SEARCH: search_id.key(), FILE: file_id.key() });
+    Ok(Some(StoredFile { search_id, file_id, project_id, studies: count.await? }))
 }
 
 /// Query of a collection of records.
@@ -479,7 +480,7 @@ async fn found<T>(
     }
     let collection = mongo.collection(query.collection).await?.clone_with_type::<RawDocumentBuf>();
     let find = collection.find(filter).projection((query.fields)()).sort(doc! { RECORD: 1 });
-    let mut cursor = find.limit(int(limit)).await?;
+    let mut cursor = find.limit(int(limit)).batch_size(batch_size(limit)).await?;
     let (mut found, mut bytes) = (Vec::new(), 0_usize);
     while bytes < max_bytes
         && let Some(stored) = cursor.try_next().await?

@@ -5,6 +5,7 @@ use futures::TryStreamExt;
 use imports::words::{BucketRange, UnindexedFile, WordBucket, WordPart};
 use imports::{FileId, FileRef, IndexWords, ParsedFile, SearchId};
 use messages::StoreError;
+use messages::store::chain;
 use mongodb::ClientSession;
 use mongodb::bson::spec::BinarySubtype;
 use mongodb::bson::{Binary, Bson, Document, doc};
@@ -17,7 +18,7 @@ use super::study_key::{by_id, of_file};
 use crate::Mongo;
 use crate::error::CallError;
 use crate::transaction::{self, Step, Work};
-use crate::value::{Key, count_field, int, serde_field};
+use crate::value::{Key, batch_size, count_field, int, serde_field};
 
 const ID: &str = "_id";
 const AFTER: &str = "After";
@@ -50,16 +51,30 @@ async fn unindexed(
         which.extend(doc! { ID: { "$gt": by_id(search_id, file_id).get(ID) } });
     }
     let files = mongo.collection(collections::FILE).await?;
-    let found = files.find(which).sort(doc! { ID: 1 }).limit(int(limit)).await?;
-    let decode = async |stored: Document| {
-        let read = || {
-            let ParsedFile { search_id, file_id, .. } = serde_field(&stored, FILE)?;
-            let after = if stored.contains_key(WORDS) { count_field(&stored, WORDS)? } else { 0 };
-            Ok(UnindexedFile { search_id, file_id, after })
-        };
-        read().map_err(|why: String| CallError::unreadable(collections::FILE, stored.get(ID), "a file", &why))
+    let mut found = files.find(which).sort(doc! { ID: 1 }).batch_size(batch_size(limit)).await?;
+    let read = |stored: &Document| {
+        let ParsedFile { search_id, file_id, .. } = serde_field(stored, FILE)?;
+        let after = if stored.contains_key(WORDS) { count_field(stored, WORDS)? } else { 0 };
+        Ok(UnindexedFile { search_id, file_id, after })
     };
-    found.map_err(CallError::from).and_then(decode).try_collect().await
+    let mut unindexed = Vec::new();
+    while unindexed.len() < limit
+        && let Some(stored) = found.try_next().await?
+    {
+        match read(&stored) {
+            Ok(file) => unindexed.push(file),
+            // The words of other files can be indexed.
+            Err(why) => {
+                let why: String = why;
+                let damaged = CallError::unreadable(collections::FILE, stored.get(ID), "a file", &why);
+                tracing::error!(
+                    error = chain(&damaged),
+                    "a file is not indexed, because its document is damaged"
+                );
+            }
+        }
+    }
+    Ok(unindexed)
 }
 
 /// Transaction that stores a part if the file is listed and the part follows the last stored one. It changes the file's

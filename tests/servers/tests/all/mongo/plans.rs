@@ -169,6 +169,40 @@ async fn lookup_of_studies_by_key_reads_no_others() -> TestResult {
     scratch.end().await
 }
 
+/// Every upgrade repeats the migration. It reads no study if none lacks its keys.
+#[tokio::test]
+async fn repeated_migration_of_keys_reads_no_study() -> TestResult {
+    let scratch = Scratch::new().await?;
+    let (search_id, file_id) = (sample::partition(HOST), testing::search::file(HOST));
+    let fence = scratch.mongo.start(search_id, file_id, 1).await?.fence;
+    let studies = (1..=500).map(|record| testing::search::study(search_id, file_id, record)).collect();
+    scratch.mongo.store(&FileFence { search_id, file_id, fence }, studies, vec![]).await?;
+    scratch.profile().await?;
+    assert_eq!(scratch.mongo.make_missing_keys().await?, 0);
+    let operation = executed(&scratch, collections::STUDY, "query").await?;
+    assert_eq!(int(&operation, "docsExamined"), 0, "{operation}");
+    assert!(int(&operation, "keysExamined") < 10, "{operation}");
+    scratch.end().await
+}
+
+/// The server returns 101 documents first, unless the query states another number.
+#[tokio::test]
+async fn page_of_studies_is_one_request() -> TestResult {
+    let scratch = Scratch::new().await?;
+    let (search_id, file_id) = (sample::partition(HOST), testing::search::file(HOST));
+    let fence = scratch.mongo.start(search_id, file_id, 1).await?.fence;
+    let studies = (1..=500).map(|record| testing::search::study(search_id, file_id, record)).collect();
+    scratch.mongo.store(&FileFence { search_id, file_id, fence }, studies, vec![]).await?;
+    let records: Vec<u64> = (1..=500).collect();
+    scratch.profile().await?;
+    assert_eq!(scratch.mongo.keyed(search_id, file_id, 0, 400).await?.len(), 400);
+    assert_eq!(scratch.mongo.identities_of(search_id, file_id, &records).await?.len(), 500);
+    scratch.database.run_command(doc! { "profile": 0 }).await?;
+    let more = scratch.collection("system.profile").count_documents(doc! { "op": "getmore" }).await?;
+    assert_eq!(more, 0);
+    scratch.end().await
+}
+
 #[tokio::test]
 async fn listing_unfinished_views_reads_no_finished_ones() -> TestResult {
     let scratch = Scratch::new().await?;
