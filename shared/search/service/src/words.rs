@@ -37,9 +37,8 @@ impl WordIndexing {
         Ok(Self { jobs: ports.jobs()?, stored, index })
     }
 
-    /// Returns an unindexed file that was read and marked completely.
-    async fn next(&self) -> Result<Option<UnindexedFile>, StoreError> {
-        let mut after = None;
+    /// Returns the next unindexed file that was read and marked completely.
+    async fn next(&self, mut after: Option<FileRef>) -> Result<Option<UnindexedFile>, StoreError> {
         loop {
             let files = self.index.unindexed(after, FILES).await?;
             let Some(last) = files.last() else { return Ok(None) };
@@ -97,8 +96,19 @@ impl WordIndexing {
 #[async_trait]
 impl Upkeep for WordIndexing {
     async fn step(&self) -> Result<bool, StoreError> {
-        let Some(file) = self.next().await? else { return Ok(false) };
-        self.index(file).await?;
-        Ok(true)
+        let mut after = None;
+        while let Some(file) = self.next(after).await? {
+            match self.index(file).await {
+                Ok(()) => return Ok(true),
+                Err(error) if error.is_retryable() => return Err(error),
+                // The words of other files can be indexed.
+                Err(error) => {
+                    let (search, file_id) = (file.search_id, file.file_id);
+                    tracing::error!(%search, %file_id, error = chain(&error), "the words of a file cannot be indexed");
+                    after = Some(FileRef::new(search, file_id));
+                }
+            }
+        }
+        Ok(false)
     }
 }

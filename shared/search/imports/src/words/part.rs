@@ -13,6 +13,8 @@ pub const END: u64 = i64::MAX.cast_unsigned();
 const MAX_RECORDS: usize = 10_000;
 /// The approximate memory of a part at which it is complete, in bytes.
 const MAX_BYTES: usize = 6 << 20;
+/// The size of the studies' texts in bytes at which a part is complete: a few seconds of work for a small function.
+const MAX_TEXT_BYTES: usize = 16 << 20;
 /// The approximate memory of a word in bytes, without its characters.
 const WORD_BYTES: usize = 80;
 /// The maximum number of words that one record adds to a part. A longer record is a candidate for every query.
@@ -83,19 +85,21 @@ pub struct PartBuilder {
     last: u64,
     count: usize,
     bytes: usize,
+    text_bytes: usize,
     words: HashMap<Box<str>, Records>,
 }
 
 impl PartBuilder {
     /// Returns a builder of the part after a record.
     pub fn new(after: u64) -> Self {
-        Self { after, last: after, count: 0, bytes: 0, words: HashMap::new() }
+        Self { after, last: after, count: 0, bytes: 0, text_bytes: 0, words: HashMap::new() }
     }
 
     /// Adds a study. The record of the study follows the records that were added earlier.
     pub fn add(&mut self, record: u64, reference: &Reference) {
         let (mut buffer, mut new) = (String::new(), 0);
         for text in texts(reference) {
+            self.text_bytes += text.len();
             each_word(text, &mut buffer, |word| {
                 if new < MAX_NEW_WORDS || self.words.contains_key(word) {
                     new += usize::from(self.insert(word, record));
@@ -136,9 +140,9 @@ impl PartBuilder {
         self.last
     }
 
-    /// Returns `true` if the part has reached the maximum number of records or bytes.
+    /// Returns `true` if the part has reached the maximum number of records, of bytes, or of bytes of text.
     pub fn is_full(&self) -> bool {
-        self.count >= MAX_RECORDS || self.bytes >= MAX_BYTES
+        self.count >= MAX_RECORDS || self.bytes >= MAX_BYTES || self.text_bytes >= MAX_TEXT_BYTES
     }
 
     /// Returns the part. `is_last` states that the file has no more records.
@@ -269,6 +273,18 @@ mod tests {
     fn part_without_records_has_one_bucket() {
         let part = PartBuilder::new(7).finish(true);
         assert_eq!((part.after, part.last, part.buckets.len()), (7, END, 1));
+    }
+
+    /// Otherwise, indexing one part of such records would take minutes.
+    #[test]
+    fn long_records_of_few_words_fill_a_part() {
+        let mut builder = PartBuilder::new(0);
+        let long = titled(&"sleep ".repeat(200_000));
+        let records = (1..).find(|record| {
+            builder.add(*record, &long);
+            builder.is_full()
+        });
+        assert_eq!(records, Some(14));
     }
 
     /// Such records are generated to exhaust the memory.
