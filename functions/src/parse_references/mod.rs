@@ -301,8 +301,9 @@ impl ParseReferences {
     }
 }
 
+/// Replies the reason, which may quote the file and is therefore not logged.
 fn refused(command: &StartParsing, reason: String, index: usize) -> Result<HandlerResult, HandlerError> {
-    let why = format!("the file was rejected: {reason}");
+    let why = "the file was rejected; the state of the import has the reason";
     let faulted = ReferenceFileFaulted { file_id: command.file_id, reason };
     HandlerResult::completed(why).reply_as(index, &SearchEvent::ReferenceFileFaulted(faulted))
 }

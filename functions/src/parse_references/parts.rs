@@ -81,7 +81,9 @@ impl ParseReferences {
                 continue;
             };
             pending.begin(PartProgress { index, read: stats.clone() });
-            let limits = Limits { max_records: self.limits.max_records - stats.records, ..self.limits };
+            // The setting may have been lowered since an earlier invocation read its parts.
+            let limits =
+                Limits { max_records: self.limits.max_records.saturating_sub(stats.records), ..self.limits };
             let mut bytes = PartBytes::Packed(Box::new(stream));
             let reader = self.reader_at(within.as_ref(), limits);
             match self.read_part(&mut bytes, reader, pending).await {

@@ -2,8 +2,8 @@
 //! it.
 
 use crate::config::Secret;
+use aws::Resource;
 use aws_sdk_secretsmanager::Client;
-use aws_sdk_secretsmanager::error::DisplayErrorContext;
 use aws_types::SdkConfig;
 use serde::Deserialize;
 
@@ -31,7 +31,10 @@ struct Content {
 pub(crate) async fn read(sdk: &SdkConfig, arn: &str, version: Option<&str>) -> Result<Secret, SecretError> {
     let request = Client::new(sdk).get_secret_value().secret_id(arn);
     let answer = request.set_version_id(version.map(str::to_owned)).send().await;
-    let answer = answer.map_err(|error| SecretError::Unreadable(DisplayErrorContext(error).to_string()))?;
+    let resource =
+        Resource { kind: "secret", name: arn.to_owned(), setting: "MONGODB_URI_SECRET_ARN".to_owned() };
+    let answer = answer
+        .map_err(|error| SecretError::Unreadable(aws::failed("the request", &resource, &error).chain()))?;
     let text = answer.secret_string().ok_or(SecretError::Form)?;
     // Omit the reason, because it could quote the secret.
     let content: Content = serde_json::from_str(text).map_err(|_| SecretError::Form)?;

@@ -83,5 +83,8 @@ async fn missing_secret_names_setting() -> TestResult {
     let arn = "arn:aws:secretsmanager:us-east-1:000000000000:secret:nowhere-AbCdEf";
     let text = refusal(&sdk, arn).await;
     assert!(text.contains("MONGODB_URI_SECRET_ARN cannot be read"), "{text}");
+    assert!(text.contains("there is no secret"), "{text}");
+    // The complete response may quote the signed request.
+    assert!(!text.contains("ServiceError") && !text.contains("headers"), "{text}");
     Ok(())
 }

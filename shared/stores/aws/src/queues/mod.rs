@@ -62,8 +62,8 @@ impl Sqs {
         Self { client, urls, queues, host, wait: Self::WAIT }
     }
 
-    /// Returns the adapter with another time that a receive waits for a message, in whole seconds up to 20. A receive
-    /// that waits zero seconds queries only some of the queue's servers, and may miss messages.
+    /// Returns the adapter with another time that a receive waits for a message, in whole seconds up to 3: the client ends
+    /// an attempt after [`crate::ATTEMPT_TIMEOUT`]. A receive that waits zero seconds queries only some of the queue's servers, and may miss messages.
     #[must_use]
     pub fn waiting(self, wait: Duration) -> Self {
         Self { wait, ..self }

@@ -18,9 +18,9 @@ use crate::queues::{Sqs, later};
 /// The longest that a message may stay hidden, counted from when it was received
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>).
 const MAX_VISIBILITY: Duration = Duration::from_secs(43_200);
-/// The maximum time that a receive may wait
+/// The maximum time that a receive waits, less than [`crate::ATTEMPT_TIMEOUT`]. SQS allows 20 s
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html>).
-const MAX_WAIT: Duration = Duration::from_secs(20);
+const MAX_WAIT: Duration = Duration::from_secs(3);
 
 /// SQS's names for a message that is not the caller's any more: deleted, or visible again.
 const GONE: [&str; 4] = [
