@@ -14,7 +14,7 @@ use crate::{
 /// The version of the results of this crate. The version increases with every change by which the same bytes yield
 /// different records. A reader does not resume from a checkpoint of another version, because that version would have
 /// counted records differently.
-pub const READER_VERSION: u32 = 32;
+pub const READER_VERSION: u32 = 33;
 
 /// A position between two records, and the state that a reader needs to resume there. It can be stored.
 ///

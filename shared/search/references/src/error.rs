@@ -162,6 +162,10 @@ impl fmt::Display for OtherExport {
             "XML of EndNote 7 or earlier" => "export XML with a later version of EndNote, or RIS",
             "a review of RevMan" => "export the references of its studies as RIS from RevMan",
             "text of EBSCOhost or APA PsycNet" => "export RIS from the same page",
+            "the history of searches in PubMed" => "send the results to Citation manager (.nbib)",
+            "a list of numbers, such as PMIDs" => {
+                "export the records, from PubMed as Citation manager (.nbib)"
+            }
             "a formatted list of references" => "export RIS or BibTeX from the program that wrote it",
             "YAML of a citation processor" => "save it as CSL-JSON, or export RIS or BibTeX",
             "XML of eLIBRARY.RU" => "export BibTeX or a table (Excel or CSV) from eLIBRARY.RU",

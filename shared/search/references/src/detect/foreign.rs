@@ -34,6 +34,12 @@ pub(super) fn by_lines(text: &str) -> Option<&'static str> {
     {
         return Some("text of ScienceDirect");
     }
+    if text.starts_with("Recent queries in pubmed") || text.starts_with("Search number,Query,") {
+        return Some("the history of searches in PubMed");
+    }
+    if is_number_list(text) {
+        return Some("a list of numbers, such as PMIDs");
+    }
     if has_line("references:") && text.contains("- id:") {
         return Some("YAML of a citation processor");
     }
@@ -46,6 +52,14 @@ pub(super) fn by_lines(text: &str) -> Option<&'static str> {
     }
     let inner = text.strip_prefix(['{', '[']).map(str::trim_start);
     inner.is_some_and(|inner| inner.starts_with(['"', '{', '[', '}', ']'])).then_some("JSON")
+}
+
+/// Returns `true` if every line is a number of PubMed.
+fn is_number_list(text: &str) -> bool {
+    let is_number =
+        |line: &str| (4..=8).contains(&line.len()) && line.bytes().all(|byte| byte.is_ascii_digit());
+    let mut lines = lines::all(text).map(str::trim).filter(|line| !line.is_empty()).peekable();
+    lines.peek().is_some() && lines.all(is_number)
 }
 
 /// Returns `true` if most of the first lines are citations: `Roe A. Tests. J Tests. 2020;12(3):1-9.`, `Roe, A. (2020). Tests.`
@@ -96,6 +110,9 @@ mod tests {
         assert_eq!(by_lines(text), Some("text of ScienceDirect"));
         let text = "---\nreferences:\n- id: roe\n  title: Tests\n";
         assert_eq!(by_lines(text), Some("YAML of a citation processor"));
+        assert_eq!(by_lines("30771050\r\n345933\r\n"), Some("a list of numbers, such as PMIDs"));
+        let text = "Recent queries in pubmed\nSearch,Query,Items found,Time\n";
+        assert_eq!(by_lines(text), Some("the history of searches in PubMed"));
         assert_eq!(by_lines("[draft] Dear all"), None);
         assert_eq!(by_lines("someone@example.org {hello}"), None);
     }

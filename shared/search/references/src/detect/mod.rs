@@ -114,7 +114,13 @@ fn format(text: &str) -> Result<(Format, Certainty), Error> {
     if noteexpress::is_type_line(start.trim_start_matches('\u{feff}').as_bytes()) {
         return Ok((Format::NoteExpress, Certainty::Certain));
     }
-    if cnki::is_type_line(start.as_bytes()) || cnki::begins_with_number(start) || cnki::begins_bare(start) {
+    let is_of_cssci =
+        || lines::all(start).take(PREAMBLE_LINES).any(|line| cnki::is_of_cssci(line.as_bytes()));
+    if cnki::is_type_line(start.as_bytes())
+        || cnki::begins_with_number(start)
+        || cnki::begins_bare(start)
+        || is_of_cssci()
+    {
         return Ok((Format::CnkiText, Certainty::Certain));
     }
     if let Some(format) = text::json(start) {

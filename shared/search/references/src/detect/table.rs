@@ -53,14 +53,22 @@ pub(super) fn begins(text: &str) -> Option<Delimiter> {
 
 /// The minimum number of rows with a field name in a table with one row per field.
 const MIN_ROWS: usize = 3;
+/// The maximum number of rows with unknown names among the first rows.
+const MAX_UNKNOWN_ROWS: usize = 12;
 
 /// Returns `true` if the first rows begin with names of different fields, including the title. A header would have
-/// these names in one row.
+/// these names in one row. Databases add fields over time, so some names may be unknown.
 pub(crate) fn has_field_rows(text: &str) -> bool {
-    let mut names = Vec::new();
+    let (mut names, mut unknown) = (Vec::new(), 0);
     for row in fields::rows(text) {
         let mut known = cells(row, b',', true).map(|cell| column(&cell, 0).named.map(|named| named.name));
-        let Some(Some(name)) = known.next() else { break };
+        let Some(Some(name)) = known.next() else {
+            unknown += 1;
+            if names.is_empty() || unknown > MAX_UNKNOWN_ROWS || !has_unknown_name(row) {
+                break;
+            }
+            continue;
+        };
         if names.contains(&name) {
             break;
         }
@@ -71,6 +79,15 @@ pub(crate) fn has_field_rows(text: &str) -> bool {
         }
     }
     names.len() >= MIN_ROWS && names.contains(&"title")
+}
+
+/// Returns `true` for a row that may begin with the name of a field: capitals and a value, `"AiP/IP ENTRY DATE","2026"`.
+fn has_unknown_name(row: &str) -> bool {
+    let mut cells = cells(row, b',', true);
+    let (Some(name), Some(_)) = (cells.next(), cells.next()) else { return false };
+    let capitals = name.chars().filter(|c| c.is_uppercase()).count();
+    let small = name.chars().filter(|c| c.is_lowercase()).count();
+    name.len() <= MAX_NAME && capitals > 2 && capitals > 2 * small
 }
 
 /// Returns `true` if lines consist of the names of different fields, as in the text of Embase: `TITLE`, `AUTHOR NAMES`. A
@@ -152,6 +169,8 @@ mod tests {
     #[test]
     fn field_rows_are_not_a_header() {
         assert!(has_field_rows("\"TITLE\",\"Source\"\n\"AUTHOR NAMES\",a,b\n\"DOI\",c\n\n\"TITLE\",d\n"));
+        assert!(has_field_rows("TITLE,a\n\"AiP/IP ENTRY DATE\",2026\nAUTHOR NAMES,b\nDOI,c\n"));
+        assert!(!has_field_rows("Title\n\"A test, of words\",2026\nAUTHOR NAMES,b\nDOI,c\n"));
         assert!(!has_field_rows("Title,Authors,DOI\nTitle,Authors,DOI\n"));
         assert!(!has_field_rows("Title\na\nDOI\n"));
     }

@@ -11,7 +11,9 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-use forms::{MAX_NUMBER, accession, is_apa, is_digits, is_doi, is_eric, pmcid, pui, with_collection};
+use forms::{
+    MAX_NUMBER, accession, is_apa, is_digits, is_doi, is_eric, of_scielo, pmcid, pui, with_collection,
+};
 pub(super) use registrations::is_registration;
 use registrations::{apart, dutch_registration, european, european_registration, is_eudract, registration};
 
@@ -67,6 +69,12 @@ const DOI_TAGS: [&str; 28] = [
     "key",
 ];
 
+/// The beginning of the keys that the ACM's library gives to works without a DOI. No DOI is registered there.
+const ACM_KEY: &str = "10.5555/";
+
+/// The beginning of the link that EndNote writes for a record of Web of Science.
+const GO_TO_ISI: &str = "<Go to ISI>://";
+
 /// Parts of the addresses of trial registers.
 const REGISTERS_ON_LINE: [&str; 14] = [
     "clinicaltrials",
@@ -117,11 +125,16 @@ impl Accessions {
     /// Inspects a value that has no field.
     pub(super) fn add(&mut self, tag: &str, value: &str) {
         let value = value.trim();
-        // The number of a record in CENTRAL also has the form of a DOI.
-        if DOI_TAGS.contains(&tag) && is_doi(value) && !value.contains("/central/") {
+        // The number of a record in CENTRAL also has the form of a DOI, and so has the key of the ACM for a work without one.
+        let is_of_acm = || {
+            let number = value.strip_prefix(ACM_KEY);
+            number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))
+        };
+        let is_number = value.contains("/central/") || (tag == "key" && is_of_acm());
+        if DOI_TAGS.contains(&tag) && is_doi(value) && !is_number {
             keep(&mut self.doi, doi(value));
         }
-        if value.starts_with("http") {
+        if value.starts_with("http") || value.starts_with(GO_TO_ISI) {
             return self.link(value);
         }
         if value.len() > MAX_VALUE || !spend(value.len()) {
@@ -166,6 +179,8 @@ impl Accessions {
             }
             // The key of an entry of Embase.
             "key" if number.len() > 8 => keep(&mut self.embase[1], pui(number)),
+            // The portal of SciELO.
+            "id" if let Some(number) = of_scielo(number) => keep(&mut self.number, accession(number)),
             // The portal of LILACS.
             "id" if number.starts_with("mdl-") => keep(&mut self.pmid, pmid(&number[4..])),
             "id" => {
@@ -205,8 +220,7 @@ impl Accessions {
     /// Inspects a link.
     pub(super) fn link(&mut self, url: &str) {
         let url = front(url.trim());
-        // EndNote writes such a link for the records of Web of Science.
-        if let Some(number) = url.strip_prefix("<Go to ISI>://") {
+        if let Some(number) = url.strip_prefix(GO_TO_ISI) {
             return self.web_of_science(&with_collection(number));
         }
         if !url.starts_with("http") || !spend(url.len()) {

@@ -2,6 +2,7 @@
 //! tables.
 
 use super::{
+    citation,
     draft::Draft,
     entities,
     field::{Field, FieldName},
@@ -54,8 +55,19 @@ pub(super) fn read(text: &str) -> Draft<'_> {
                 draft.add(named, title);
                 draft.add(FieldName::new(Field::Type, "タイトル", named.rank), kind);
             }
+            // CSSCI repeats the first author.
+            _ if name == "第一作者" && draft.people() > 0 => draft.extra.push(name, value),
+            Some(named) if named.field == Field::Keyword && value.contains('/') && !value.contains(';') => {
+                value.split('/').for_each(|keyword| draft.keyword(named.rank, keyword));
+            }
             Some(named) if named.field == Field::Author => {
                 draft.authors(Field::Author, names::split_cell(value));
+            }
+            Some(named)
+                if named.field == Field::Citation
+                    && let Some(found) = citation::numbers_of_year(&citation::narrow(value)) =>
+            {
+                citation::add_parts(&mut draft, named.name, &found);
             }
             // The number of pages has almost the name of the page numbers.
             _ if name == "PageCount-页数" => draft.extra.push(name, value),

@@ -314,6 +314,10 @@ fn add<'a>(draft: &mut Draft<'a>, named: FieldName, column: &'a str, cell: &'a s
                 draft.author(Field::Group, name);
             }
         }
+        // MEDLINE on Web of Science separates its headings by full stops, and subheadings by semicolons.
+        Field::Keyword if named.name == "MH" && cell.contains(". ") && !cell.contains('[') => {
+            entities::decode(cell).split(". ").for_each(|keyword| draft.keyword(named.rank, keyword));
+        }
         Field::Keyword => {
             list(&entities::decode(cell), |keyword| draft.keyword(named.rank, without_descriptor(keyword)));
         }
@@ -431,12 +435,20 @@ fn author_in_parts(draft: &mut Draft<'_>, header: &Header, row: &[Cow<'_, str>])
 fn add_citation<'a>(draft: &mut Draft<'a>, header: &Header, named: FieldName, column: &'a str, cell: &str) {
     let cited = entities::decode(cell);
     if let Some(found) = citation::numbers_of_year(&citation::narrow(&cited)) {
-        citation::add_parts(draft, named.name, &found);
-    } else if let Some((volume, issue)) = citation::volume_and_issue(&cited) {
+        return citation::add_parts(draft, named.name, &found);
+    }
+    if let Some((volume, issue)) = citation::volume_and_issue(&cited) {
         for (field, number) in [(Field::Volume, volume), (Field::Issue, issue)] {
             draft.add_as(FieldName { field, ..named }, column, Cow::Owned(number.to_owned()));
         }
-    } else if !(header.has_journal && citation::add(draft, named.name, &cited)) {
+        return;
+    }
+    // Tables of PubMed from before 2020 have no other column for the journal and the DOI.
+    let is_of_pubmed = column == "Details";
+    if is_of_pubmed && let Some(doi) = identifiers::labelled_doi(&cited) {
+        draft.add_decoded(FieldName::new(Field::Doi, "doi", u8::MAX), Cow::Owned(doi));
+    }
+    if !((header.has_journal || is_of_pubmed) && citation::add(draft, named.name, &cited)) {
         draft.extra.push(column, &cited);
     }
 }

@@ -80,7 +80,7 @@ pub(super) fn date(value: &str) -> Date {
     if let Some(date) = words().find_map(compact) {
         return date;
     }
-    if let Some(date) = two_digits(words).or_else(|| year_last(value)) {
+    if let Some(date) = two_digits(words).or_else(|| year_last(value)).or_else(|| month_and_year(value)) {
         return date;
     }
     let mut date = Date::default();
@@ -272,6 +272,13 @@ fn year_last(value: &str) -> Option<Date> {
     };
     let date = plausible(Date { year: Some(year), month: Some(month), day: Some(day) }, true);
     date.day.map(|_| date)
+}
+
+/// Parses a month and its year in numbers: `12/2012`.
+fn month_and_year(value: &str) -> Option<Date> {
+    let (month, year) = value.trim().split_once(['/', '-', '.'])?;
+    let (month, year) = (small(month)?, four_digits(year)?);
+    (1..=12).contains(&month).then_some(Date { year: Some(year), month: Some(month), day: None })
 }
 
 /// Parses the number of a day: `1st`, `22nd`, `3rd`, `4th`.

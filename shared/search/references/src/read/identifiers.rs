@@ -231,7 +231,7 @@ fn without_next(doi: &str) -> &str {
 fn without_page(doi: &str) -> &str {
     // The last one begins the address of a link in Markdown.
     const PARAMETERS: [&str; 6] = ["?", "#sec", ";jsessionid", ".pmid:", ".PMID:", "]("];
-    const PAGES: [&str; 11] = [
+    const PAGES: [&str; 12] = [
         "/full",
         "/abstract",
         "/pdf",
@@ -240,6 +240,7 @@ fn without_page(doi: &str) -> &str {
         "/meta",
         "/fulltext",
         ".full",
+        ".short",
         ".abstract",
         ".pdf",
         ".full.pdf",

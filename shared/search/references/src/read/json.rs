@@ -63,8 +63,8 @@ const CLINICAL_TRIALS: &[Path] = &[
     (
         Field::Date,
         &[
-            "protocolSection.statusModule.startDateStruct.date",
             "protocolSection.statusModule.studyFirstSubmitDate",
+            "protocolSection.statusModule.startDateStruct.date",
         ],
     ),
     (Field::Abstract, &["protocolSection.descriptionModule.briefSummary"]),
@@ -92,8 +92,8 @@ const CLASSIC_TRIALS: &[Path] = &[
     (
         Field::Date,
         &[
-            "ProtocolSection.StatusModule.StartDateStruct.StartDate",
             "ProtocolSection.StatusModule.StudyFirstSubmitDate",
+            "ProtocolSection.StatusModule.StartDateStruct.StartDate",
         ],
     ),
     (Field::Abstract, &["ProtocolSection.DescriptionModule.BriefSummary"]),
@@ -112,7 +112,7 @@ const STUDY_FIELDS: &[Path] = &[
     (Field::Title, &["OfficialTitle.*", "BriefTitle.*"]),
     (Field::Accession, &["NCTId.*"]),
     (Field::Extra, &["SecondaryId.*", "OrgStudyId.*"]),
-    (Field::Date, &["StartDate.*", "StudyFirstSubmitDate.*", "StudyFirstPostDate.*"]),
+    (Field::Date, &["StudyFirstSubmitDate.*", "StudyFirstPostDate.*", "StartDate.*"]),
     (Field::Abstract, &["BriefSummary.*"]),
     (Field::Keyword, &["Condition.*", "Keyword.*"]),
     (Field::Type, &["StudyType.*"]),

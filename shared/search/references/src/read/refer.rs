@@ -4,6 +4,7 @@ use std::{borrow::Cow, sync::LazyLock};
 
 use super::{
     draft::Draft,
+    entities,
     field::{Field, Index, Rule},
     labels,
 };
@@ -31,6 +32,9 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Type, names: &["%0", "%9"] },
 ];
 
+/// A line break in abstracts of CNKI.
+const CNKI_BREAK: &str = "(#br)";
+
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 
 pub(super) fn read(text: &str) -> Draft<'_> {
@@ -45,11 +49,23 @@ pub(super) fn read(text: &str) -> Draft<'_> {
             draft.add_decoded(named, Cow::Owned(range));
             continue;
         }
+        // CNKI's records of foreign journals.
+        if name == "%X"
+            && value.contains(CNKI_BREAK)
+            && let Some(named) = INDEX.find(name)
+        {
+            draft.add_decoded(named, Cow::Owned(entities::decode(value).replace(CNKI_BREAK, "\n")));
+            continue;
+        }
         let is_list = matches!(name, "%A" | "%E" | "%K") && memchr::memchr(b'%', value.as_bytes()).is_some();
         if is_list {
             // CNKI repeats the tag on the same line.
             for value in value.split(name) {
                 labels::add(&mut draft, &INDEX, name, value);
+            }
+        } else if name == "%K" && is_keyword_list(value) {
+            for keyword in value.split(',') {
+                labels::add(&mut draft, &INDEX, name, keyword);
             }
         } else if name == "%K" && !value.is_ascii() {
             for keyword in labels::east_asian_keywords(value) {
@@ -60,6 +76,21 @@ pub(super) fn read(text: &str) -> Draft<'_> {
         }
     }
     draft
+}
+
+/// Returns `true` for several short keywords between commas, as the ACM writes them: `politics, social media, voting, trust`.
+/// Headings of databases contain a comma, too, and begin with capitals.
+fn is_keyword_list(value: &str) -> bool {
+    const MIN_KEYWORDS: usize = 4;
+    const MAX_WORDS: usize = 5;
+    let is_keyword = |keyword: &str| {
+        let words = keyword.split_whitespace().count();
+        (1..=MAX_WORDS).contains(&words) && keyword.trim_start().starts_with(char::is_lowercase)
+    };
+    let keywords = || value.trim().split(',');
+    !value.contains([';', '\n', '\r'])
+        && keywords().count() >= MIN_KEYWORDS
+        && keywords().skip(1).all(is_keyword)
 }
 
 /// The pages from a first page and their number, which OJS writes in place of a range.

@@ -74,6 +74,8 @@ impl<'a> FieldResolver<'a> {
                 return None;
             }
             Field::MonthDay => return self.month_day(value),
+            // A command of EndNote, whose number is inspected elsewhere.
+            Field::Url if value.text.trim_start().starts_with("<Go to ISI>") => return Some(value),
             Field::Url => return self.link(value, wins),
             Field::Type => {
                 if wins {
@@ -286,7 +288,7 @@ fn choose_date<'a>(mut values: Vec<Value<'a>>, month_day: Option<Date>, left: &m
     };
     for value in values {
         let date = dates::of_publication(&value.text);
-        let more = (settled.month, settled.day) < (date.month.or(settled.month), date.day.or(settled.day));
+        let more = settled.day.is_none() && date.day.is_some();
         match (settled.year, date.year) {
             (None, Some(_)) => {
                 settled = date;
@@ -380,8 +382,10 @@ fn divide_numbers(reference: &mut Reference) {
 fn remove_counters(reference: &mut Reference) {
     let numbers = [(&mut reference.volume, VOLUMES), (&mut reference.issue, ISSUES)];
     for (number, labels) in numbers {
+        // AGRIS repeats the label: `v. v. 176`.
         if let Some(number) = number
-            && let Some(bare) = without_label(number, labels)
+            && let Some(bare) =
+                without_label(number, labels).or_else(|| without_label(number.strip_prefix("v. ")?, labels))
         {
             *number = bare.to_owned();
         }

@@ -28,7 +28,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Doi, names: &["DI", "D2"] },
     Rule { field: Field::Pmid, names: &["PM"] },
     Rule { field: Field::Abstract, names: &["AB"] },
-    Rule { field: Field::Keyword, names: &["DE", "ID", "BD", "TN", "ST"] },
+    Rule { field: Field::Keyword, names: &["DE", "ID", "BD", "TN", "ST", "MH", "MC", "MI"] },
     Rule { field: Field::Type, names: &["DT", "PT"] },
     Rule { field: Field::LeftOut, names: &["ER", "EF", "FN", "VR"] },
 ];
@@ -88,6 +88,10 @@ fn add<'a>(draft: &mut Draft<'a>, name: &'a str, value: &'a str) {
             for name in lines().filter_map(|line| super::tidy::line(&entities::decode(line))) {
                 draft.author(named.field, name);
             }
+        }
+        // MEDLINE on Web of Science separates its headings by full stops, and subheadings by semicolons.
+        Field::Keyword if name == "MH" && value.contains(". ") => {
+            entities::decode(value).split(". ").for_each(|keyword| draft.keyword(named.rank, keyword));
         }
         Field::Keyword => {
             entities::decode(value).split(';').for_each(|keyword| draft.keyword(named.rank, keyword));

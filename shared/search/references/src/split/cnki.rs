@@ -18,8 +18,11 @@ const DATA_TYPE: &[u8] = b"DataType: ";
 const SOURCE: [&[u8]; 2] = ["来源库".as_bytes(), b"\xc0\xb4\xd4\xb4\xbf\xe2"];
 /// `【流水号】` in UTF-8 and GBK.
 const NUMBER: [&[u8]; 2] = ["【流水号】".as_bytes(), b"\xa1\xbe\xc1\xf7\xcb\xae\xba\xc5\xa1\xbf"];
-/// `【标题】`, and `【题名】` of VIP, also with blanks, in UTF-8 and GBK, and `【タイトル】` of Ichushi, in UTF-8 and Shift_JIS.
-const TITLE: [&[u8]; 12] = [
+/// `【标题】`, `【来源篇名】` of CSSCI, and `【题名】` of VIP, also with blanks, in UTF-8 and GBK, and `【タイトル】` of Ichushi, in
+/// UTF-8 and Shift_JIS.
+const TITLE: [&[u8]; 14] = [
+    "【来源篇名】".as_bytes(),
+    b"\xa1\xbe\xc0\xb4\xd4\xb4\xc6\xaa\xc3\xfb\xa1\xbf",
     "【标题】".as_bytes(),
     b"\xa1\xbe\xb1\xea\xcc\xe2\xa1\xbf",
     "【题名】".as_bytes(),
@@ -151,6 +154,11 @@ pub(crate) fn is_number(line: &[u8]) -> bool {
 pub(crate) fn begins_with_number(text: &str) -> bool {
     let mut lines = lines::all(text).filter(|line| !line.trim().is_empty()).map(str::as_bytes);
     lines.next().is_some_and(is_number) && lines.next().is_some_and(is_type_line)
+}
+
+/// Returns `true` for a line of CSSCI that begins a record. Lines about the program precede the first record.
+pub(crate) fn is_of_cssci(line: &[u8]) -> bool {
+    begins_with(unmarked(line), &TITLE[..2])
 }
 
 /// Returns `true` if a line begins a record.

@@ -22,7 +22,7 @@ pub(crate) const RULES: &[Rule] = &[
         "title", "titles", "ti", "primarytitle", "titleprimary", "documenttitle", "articletitle", "itemtitle",
         "papertitle", "studytitle", "scientifictitle", "publictitle", "officialtitle", "brieftitle", "recordtitle",
         "worktitle", "titleofthetrial", "trialtitle", "fulltitle", "displayname", "dctitle", "titel", "titre", "título", "titulo", "titolo", "tytuł", "başlık",
-        "foreigntitle", "题名", "标题", "篇名", "文献标题", "中文标题", "论文题名", "论文标题", "題名", "論文タイトル", "文献タイトル", "論文名", "タイトル", "標題", "論題", "표제", "제목", "논문명", "논문제목", "название", "заглавие", "названиестатьи", "названиепубликации", "研究题目", "注册题目", "研究名称", "文献题名", "题目", "назва", "tittel", "název", "naslov", "judul", "otsikko", "cím", "titlu", "τίτλος", "العنوان", "عنوان",
+        "foreigntitle", "题名", "标题", "篇名", "文献标题", "中文标题", "论文题名", "论文标题", "題名", "論文タイトル", "文献タイトル", "論文名", "タイトル", "標題", "論題", "来源篇名", "표제", "제목", "논문명", "논문제목", "название", "заглавие", "названиестатьи", "названиепубликации", "研究题目", "注册题目", "研究名称", "文献题名", "题目", "назва", "tittel", "název", "naslov", "judul", "otsikko", "cím", "titlu", "τίτλος", "العنوان", "عنوان",
         "publictitleofstudy", "scientifictitleofstudy", "títulodelartículo", "títulodoartigo", "titredelarticle", "títulopúblico",
         "títulocientífico", "artikeltitel", "makalebaşlığı", "tytułartykułu", "研究の名称", "平易な研究名称",
         "試験名", "연구제목", "عنوانمقاله",
@@ -36,7 +36,7 @@ pub(crate) const RULES: &[Rule] = &[
         "authorfullnames", "fullauthornames", "作者全名", "著者フルネーム", "authors", "author", "authornames", "firstauthors", "authorsprimary",
         "primaryauthors", "creators", "creator", "contributors", "authorlist", "authorshipsauthordisplayname",
         "authorsnames", "af", "au", "a1", "dccreator", "autoren", "autor", "autores", "auteurs", "auteur", "autori",
-        "inventors", "firstauthor", "作者", "作者名", "全部作者", "著者", "著者名", "作成者", "저자", "저자명", "авторы", "автор", "著者氏名", "第一作者", "автори", "autorzy", "yazarlar", "yazar", "forfattere", "forfatter", "författare", "autoři", "penulis", "tekijät", "szerzők", "συγγραφείς", "المؤلفون", "نویسندگان",
+        "inventors", "firstauthor", "作者", "作者名", "全部作者", "来源作者", "著者", "著者名", "作成者", "저자", "저자명", "авторы", "автор", "著者氏名", "第一作者", "автори", "autorzy", "yazarlar", "yazar", "forfattere", "forfatter", "författare", "autoři", "penulis", "tekijät", "szerzők", "συγγραφείς", "المؤلفون", "نویسندگان",
         "inventorauthor", "authorstring", "autorinnen", "verfasser", "authorships", "authfullname",
         "autorherausgeberoderinstitution", "autorherausgeberoderorganisation",
         "dccontributorauthor", "dctermscreator", "allauthors", "listofauthors", "studyauthors", "authorsfullname",
@@ -53,7 +53,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule { field: Field::Date, names: &[
         "year", "publicationyear", "pubyear", "yearofpublication", "publishedyear", "yearpublished", "py",
         "publicationdate", "dateofpublication", "datepublished", "pubdate", "coverdate", "issuedate", "issued",
-        "date", "published", "dcdate", "startdate", "earlyaccessdate", "earlyaccessyear", "dateregistration3", "dateregistration", "registrationdate", "dateofregistration", "dateapplied", "dateregistered", "dateassigned", "registrierungsdatum", "registrationdateindrks", "overalldecisiondate", "firstposted", "yr", "y1", "da", "jahr",
+        "date", "published", "dcdate", "earlyaccessdate", "earlyaccessyear", "dateregistration3", "dateregistration", "registrationdate", "dateofregistration", "dateapplied", "dateregistered", "dateassigned", "registrierungsdatum", "registrationdateindrks", "overalldecisiondate", "firstposted", "startdate", "yr", "y1", "da", "jahr",
         "erscheinungsjahr", "año", "ano", "année", "annee", "anno", "年", "年份", "出版年", "出版年份", "出版日期", "发表年份", "出版年月", "発行年月", "発行日", "发表时间", "出版时间", "発行年", "出版年月日", "出版日付",
         "발행연도", "발행년", "발행년도", "발행년월", "연도", "год", "годпубликации", "出版日", "公開日", "发表日期", "發表年", "注册时间", "注册日期", "рік", "rok", "jaar", "yıl", "år", "vuosi", "év", "tahun", "godina", "έτος", "السنة", "سال",
         "originalpaperdate", "firstpublicationdate", "prismcoverdate", "publicationdateyear", "añodepublicación", "anodepublicación",
@@ -145,7 +145,7 @@ pub(crate) const RULES: &[Rule] = &[
         "database", "databasename", "longdbname", "db", "databaseprovider",
     ] },
     Rule { field: Field::Citation, names: &[
-        "citation", "巻号頁", "巻号ページ", "권호사항", "年卷期", "年卷期页码", "年卷期页",
+        "citation", "年代卷期", "巻号頁", "巻号ページ", "권호사항", "年卷期", "年卷期页码", "年卷期页",
     ] },
     Rule { field: Field::Abstract, names: &[
         "abstract", "abstractnote", "summary", "abstracttext", "briefsummary", "ab", "dcdescription",
@@ -248,11 +248,21 @@ impl Header {
         if !quotes {
             columns.iter_mut().for_each(|column| column.named = wos::field(&column.name));
         } else if has_tags(&columns) {
-            // A spreadsheet may have added columns with other names.
-            columns.iter_mut().for_each(|column| column.named = wos::field(&column.name).or(column.named));
+            // A spreadsheet may have added columns with other names. Other tags have other meanings in other tables.
+            columns.iter_mut().for_each(|column| {
+                let other = column.named.filter(|_| column.name.len() != 2);
+                column.named = wos::field(&column.name).or(other);
+            });
         }
         if has_medline_tags(&columns) {
             columns.iter_mut().for_each(|column| column.named = nbib::field(&column.name).or(column.named));
+        }
+        if is_earlier_pubmed(&columns) {
+            columns.iter_mut().for_each(as_earlier_pubmed);
+        }
+        if columns.iter().any(|column| column.name == "Covidence #") {
+            // These are remarks of the reviewers.
+            columns.iter_mut().filter(|column| column.name == "Tags").for_each(|column| column.named = None);
         }
         with_other_authors(&mut columns);
         if columns.iter().any(|column| column.name.starts_with("UT (Unique")) {
@@ -364,6 +374,26 @@ fn has_medline_tags(columns: &[Column]) -> bool {
     const MIN_TAGS: usize = 4;
     let has = |name: &str| columns.iter().any(|column| column.name == name);
     has("PMID") && has("TI") && TAGS.iter().filter(|tag| has(tag)).count() >= MIN_TAGS
+}
+
+/// Returns `true` for a table of PubMed from before 2020.
+fn is_earlier_pubmed(columns: &[Column]) -> bool {
+    let has = |name: &str| columns.iter().any(|column| column.name == name);
+    ["Title", "Description", "Details", "ShortDetails", "EntrezUID"].into_iter().all(has)
+}
+
+/// Interprets a column of such a table.
+fn as_earlier_pubmed(column: &mut Column) {
+    let field = |name: &str| INDEX.find(name);
+    column.named = match column.name.as_str() {
+        "Title" => field("title"),
+        "Description" => field("authors"),
+        // `J Tests. 2019 Jul 22;34(28):e192. doi: 10.5555/a.`
+        "Details" => field("citation"),
+        "EntrezUID" => field("pmid"),
+        "Db" => field("database"),
+        _ => None,
+    };
 }
 
 /// Adds the column of the other authors to that of the first author, if no column holds all authors.

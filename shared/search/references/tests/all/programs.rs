@@ -338,3 +338,73 @@ fn columns_in_json_are_no_record() {
     let crossref = r#"{"title":["Tests"],"abstract":"a","DOI":"10.5555/a","type":"journal-article"}"#;
     assert_eq!(references(crossref)[0].title, "Tests");
 }
+
+/// The list of authors is in a column that holds the abstract in other tables.
+#[test]
+fn earlier_tables_of_pubmed_have_citations() {
+    let table = "Title,URL,Description,Details,ShortDetails,Resource,Type,Identifiers,Db,EntrezUID,Properties\n\
+        Tests of sleep.,/pubmed/30000001,\"Roe AB, Doe C.\",\"J Tests. 2019 Jul 22;34(28):e192. doi: 10.5555/a. Review.\",\
+        J Tests.  2019,PubMed,citation,PMID:30000001,pubmed,30000001,create date:2019/07/22\n";
+    let found = references(table).remove(0);
+    assert_eq!((found.authors, found.r#abstract), (vec!["Roe, AB".to_owned(), "Doe, C".to_owned()], None));
+    assert_eq!((found.pmid, found.doi, found.url), (text("30000001"), text("10.5555/a"), None));
+    assert_eq!((found.journal, found.year, found.date), (text("J Tests"), Some(2019), text("2019-07-22")));
+    assert_eq!((found.volume, found.issue, found.pages), (text("34"), text("28"), text("e192")));
+}
+
+#[test]
+fn field_rows_may_have_unknown_names() {
+    let record = |title: &str| {
+        format!(
+            "\"TITLE\",\"{title}\"\n\"AUTHOR NAMES\",\"Roe A.\",\"Doe B.\"\n\"AiP/IP ENTRY DATE\",\"2026-08-11\"\n\
+             \"SOURCE\",\"J Tests (2026) 750 Article Number: 141489\"\n\"VOLUME\",\"750\"\n\"DOI\",\"10.5555/a\"\n\n"
+        )
+    };
+    let found = references(&[record("First"), record("Second")].concat());
+    assert_eq!(found.iter().map(|found| &*found.title).collect::<Vec<_>>(), ["First", "Second"]);
+    assert_eq!(found[1].authors, ["Roe, A", "Doe, B"]);
+}
+
+/// The day of a less preferred date does not replace the day of the preferred one.
+#[test]
+fn preferred_date_keeps_its_day() {
+    let table = "Title,Authors,First Posted,Start Date\nTests,Roe A,2024-04-08,2024-04-25\n";
+    assert_eq!(references(table)[0].date, text("2024-04-08"));
+    assert_eq!(with(&["PY  - 2018/03/01", "DA  - 2018/03/21"]).date, text("2018-03-01"));
+    assert_eq!(with(&["PY  - 2018/03", "DA  - 2018/03/21"]).date, text("2018-03-21"));
+    assert_eq!(with(&["DA  - 12/2012"]).date, text("2012-12"));
+}
+
+#[test]
+fn values_of_single_databases_are_read() {
+    let cssci = "数字文献处理系统\n\n【来源篇名】一\n【来源作者】李强/赵一方\n【期    刊】科学\n\
+        【第一作者】李强\n【年代卷期】2019,40(010):3-19\n【关 键 词】科技评价/关键词\n----\n\n【来源篇名】二\n【来源作者】徐峰\n";
+    let found = references(cssci);
+    assert_eq!(found.iter().map(|found| &*found.title).collect::<Vec<_>>(), ["一", "二"]);
+    assert_eq!(
+        (&found[0].authors[..], found[0].year),
+        (&["李强".to_owned(), "赵一方".to_owned()][..], Some(2019))
+    );
+    assert_eq!((found[0].volume.as_deref(), found[0].pages.as_deref()), (Some("40"), Some("3-19")));
+    assert_eq!(found[0].keywords, ["科技评价", "关键词"]);
+
+    let acm = "%0 Journal Article\n%T Tests\n%K politics, social media, voting, trust\n";
+    assert_eq!(references(acm)[0].keywords, ["politics", "social media", "voting", "trust"]);
+    let heading = "%0 Journal Article\n%T Tests\n%K Neoplasms, Second Primary\n";
+    assert_eq!(references(heading)[0].keywords, ["Neoplasms, Second Primary"]);
+    let cnki = "%0 Journal Article\n%T Tests\n%X Abstract(#br)We test.\n";
+    assert_eq!(references(cnki)[0].r#abstract, text("We test."));
+    assert_eq!(references("@article{10.5555/2627435.2670314,\n title={Tests}}")[0].doi, None);
+
+    let link = with(&["UR  - <Go to ISI>://WOS:000600000100001"]);
+    assert_eq!((link.url, link.wos_id), (None, text("WOS:000600000100001")));
+    assert_eq!(with(&["DO  - 10.1638/2009-0160.1.short"]).doi, text("10.1638/2009-0160.1"));
+    assert_eq!(with(&["VL  - v. v. 176"]).volume, text("176"));
+    assert_eq!(with(&["ID  - S0073-47212018000100221-scl"]).accession, text("S0073-47212018000100221"));
+
+    let covidence = "Title,Authors,Covidence #,Tags\nTests,Roe A,#12,\"For Ann's review?\"\n";
+    assert!(references(covidence)[0].keywords.is_empty(), "remarks of reviewers");
+    let medline = "PT\tUT\tTI\tMH\tPY\tDA\nJ\tMEDLINE:30000001\tTests\tAnimals. Birds. *Climate Change / history; trends\t2018\t2018-06-21\n";
+    let found = references(medline).remove(0);
+    assert_eq!((found.keywords.len(), found.date), (3, None), "the day of the export is no date");
+}

@@ -151,7 +151,9 @@ fn of_record(format: &str, from_format: Source, first: &Reference) -> Guess {
         name.map(str::to_owned)
     };
     let searched_on = tag(&[SEARCHED_ON]).and_then(|date| date.parse().ok());
-    let platform = from_format.platform.or_else(|| tag(&PLATFORM_TAGS));
+    // SciELO writes an address there.
+    let named_platform = tag(&PLATFORM_TAGS).filter(|platform| !platform.contains("://"));
+    let platform = from_format.platform.or(named_platform);
     // The provider of PubMed is not a search platform.
     let mut platform = platform.filter(|platform| platform != "NLM");
     if DATABASE_TAGS.iter().flat_map(|tag| values(first, tag)).any(is_on_ovid) {

@@ -58,6 +58,14 @@ pub(super) fn is_apa(value: &str) -> bool {
             .all(|(at, byte)| if matches!(at, 4 | 10) { byte == b'-' } else { byte.is_ascii_digit() })
 }
 
+/// Parses the number of SciELO, without its collection: `S0073-47212018000100221-scl`.
+pub(super) fn of_scielo(value: &str) -> Option<&str> {
+    let (number, collection) = value.rsplit_once('-')?;
+    let is_number = number.len() == 23 && number.starts_with('S') && number.as_bytes()[5] == b'-';
+    (is_number && collection.len() == 3 && collection.bytes().all(|byte| byte.is_ascii_lowercase()))
+        .then_some(number)
+}
+
 /// Returns `true` for the form of ERIC: `EJ1251011` or `ED395726`.
 pub(super) fn is_eric(value: &str) -> bool {
     let number = value.strip_prefix("EJ").or_else(|| value.strip_prefix("ED"));

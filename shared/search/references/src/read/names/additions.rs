@@ -11,10 +11,10 @@ use crate::work::spend;
 
 /// Degrees and memberships, as lower-case letters.
 #[rustfmt::skip]
-const DEGREES: [&str; 48] = [
+const DEGREES: [&str; 50] = [
     "ba", "bmbs", "bs", "bsc", "bsn", "dds", "dm", "dmd", "dmedsc", "dnp", "do", "dphil", "dpt", "drmed", "drph",
     "dsc", "dvm", "edd", "facc", "facp", "facs", "fracp", "frcp", "frcpc", "frcs", "ma", "mb", "mba", "mbbs", "mbchb",
-    "md", "med", "mhs", "mhsc", "mph", "mphil", "mrcp", "ms", "msc", "msn", "msph", "pharmd", "phd", "psyd", "pt",
+    "md", "med", "mhs", "mhsc", "mlis", "mls", "mph", "mphil", "mrcp", "ms", "msc", "msn", "msph", "pharmd", "phd", "psyd", "pt",
     "rd", "rn", "scd",
 ];
 /// Titles in front of names.
