@@ -488,10 +488,42 @@ async fn control_message_near_deadline_is_retried() {
     let function = &world.functions.dispatch_outbox;
     let answers = function.consume(&deliveries(&received), Some(world.host.now())).await;
     let [Disposition::Retry { after, .. }] = answers.as_slice() else { panic!("{answers:?}") };
-    assert_eq!(*after, Duration::ZERO);
+    assert!(*after > Duration::ZERO, "an unavailable store would use up the receives");
     assert_eq!(arrived(&world).await, []);
     assert_eq!(function.consume(&deliveries(&received), None).await, [Disposition::Acknowledge]);
     assert_eq!(arrived(&world).await.len(), 1);
+}
+
+/// A store of sessions that does not answer.
+struct HangingSessions;
+
+#[async_trait]
+impl SettleSessions for HangingSessions {
+    async fn find(&self, _: SessionId) -> Result<SessionStatus, StoreError> {
+        std::future::pending().await
+    }
+
+    async fn abandon(&self, _: SessionId, _: Timestamp) -> Result<SessionStatus, StoreError> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn hanging_store_delays_control_messages() {
+    let world = World::new();
+    left_messages(&world, 2).await;
+    let received = world.take(&CONTROL).await;
+    let function = DispatchOutbox {
+        sessions: Arc::new(HangingSessions),
+        overtime: Some(Duration::from_secs(3)),
+        ..world.functions.dispatch_outbox.clone()
+    };
+    let deadline = world.host.now().checked_add(Duration::from_secs(20)).unwrap();
+    let answers = function.consume(&deliveries(&received), Some(deadline)).await;
+    assert_eq!(answers.len(), received.len());
+    for answer in answers {
+        assert!(matches!(answer, Disposition::Retry { after, .. } if after > Duration::ZERO), "{answer:?}");
+    }
 }
 
 /// An outbox with an index that lags behind its records.

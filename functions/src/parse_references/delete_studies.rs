@@ -48,13 +48,12 @@ impl ParseReferences {
         }
         let project = command.project_id;
         let uploads = ObjectKey::folder(&self.key_prefix, project, search);
-        // Exports of several searches may contain studies of this one.
-        let exports = [ExportFolder::Search(project, search), ExportFolder::Review(project)];
-        for folder in [uploads].into_iter().chain(exports.map(|folder| folder.to_string())) {
+        for folder in [uploads, ExportFolder::Search(project, search).to_string()] {
             for object in self.bucket.find(&folder).await? {
                 self.bucket.remove(&object.key).await?;
             }
         }
+        self.remove_shared_exports(project).await?;
         if let Some(history) = &self.history {
             history.remove(search).await?;
         }

@@ -6,7 +6,7 @@ use dedup::{HandlerError, HandlerResult};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use imports::exports::ExportContent;
 use imports::messages::MakeExport;
-use imports::{ExportFolder, ExportKey, SearchId, WordQuery};
+use imports::{ExportFolder, ExportKey, ProjectId, SearchId, WordQuery};
 use jiff::Timestamp;
 use messages::StoreError;
 
@@ -30,11 +30,11 @@ impl ParseReferences {
         deadline: &Deadline<'_>,
     ) -> Result<HandlerResult, HandlerError> {
         let MakeExport { project_id: project, export_id: export, format, studies: which, .. } = *command;
-        let folder = ExportFolder::of(project, search, !command.others.is_empty());
+        let folder = ExportFolder::of(project, search, command.is_shared());
         let mut key = ExportKey { folder, export, content: ExportContent::Studies(format) };
         let now = || deadline.host.now();
         let Some(files) = self.files_of(search, command, now()).await? else {
-            return self.remove_export(&key).await;
+            return self.remove_export(search, &key).await;
         };
         let over = || StoreError::unavailable(format!("exporting search {search}"), DeadlinePassed);
         let text = command.text.as_deref().map(WordQuery::new).transpose();
@@ -57,18 +57,50 @@ impl ParseReferences {
         };
         // A search may have been deleted concurrently, together with its exports.
         if self.files_of(search, command, now()).await?.is_none() {
-            return self.remove_export(&key).await;
+            return self.remove_export(search, &key).await;
         }
         Ok(HandlerResult::completed(result))
     }
 
     /// Removes the object, which contains studies or names a damaged study. An earlier attempt may have stored the
-    /// object before it could check the search again.
-    async fn remove_export(&self, key: &ExportKey) -> Result<HandlerResult, HandlerError> {
-        for object in self.bucket.find(&key.folder.beginning(key.export)).await? {
-            self.bucket.remove(&object.key).await?;
+    /// object before it could check the search again. Earlier versions stored each export below its first search.
+    async fn remove_export(&self, search: SearchId, key: &ExportKey) -> Result<HandlerResult, HandlerError> {
+        let (ExportFolder::Search(project, _) | ExportFolder::Review(project)) = key.folder;
+        if key.folder == ExportFolder::Review(project) {
+            self.mark_removed(key).await?;
+        }
+        for folder in [ExportFolder::Search(project, search), ExportFolder::Review(project)] {
+            for object in self.bucket.find(&folder.beginning(key.export)).await? {
+                let read = ExportKey::read(folder, &object.key);
+                if read.is_none_or(|key| key.content != ExportContent::Removed) {
+                    self.bucket.remove(&object.key).await?;
+                }
+            }
         }
         Ok(HandlerResult::completed("the search does not have the files of the export any more"))
+    }
+
+    /// Removes the exports with studies of several searches, before one of these searches is deleted.
+    pub(super) async fn remove_shared_exports(&self, project: ProjectId) -> Result<(), StoreError> {
+        let folder = ExportFolder::Review(project);
+        for object in self.bucket.find(&folder.to_string()).await? {
+            let key = ExportKey::read(folder, &object.key);
+            if let Some(key) = &key {
+                if key.content == ExportContent::Removed {
+                    continue;
+                }
+                self.mark_removed(key).await?;
+            }
+            self.bucket.remove(&object.key).await?;
+        }
+        Ok(())
+    }
+
+    /// Records that an export is removed, before its object is. Otherwise clients would wait for it.
+    async fn mark_removed(&self, key: &ExportKey) -> Result<(), StoreError> {
+        let key = ExportKey { content: ExportContent::Removed, ..*key };
+        self.exports.keep(&key, stream::empty().boxed()).await?;
+        Ok(())
     }
 
     /// Returns the files of an export, or `None` if one of them was deleted.

@@ -114,21 +114,6 @@ async fn study_repeats_earlier_search_in_any_reading_order() {
     }
 }
 
-/// Its studies are compared with no others.
-#[tokio::test]
-async fn damaged_list_of_files_does_not_affect_other_imports() {
-    let world = World::new();
-    let first = search(&world, "a.ris", ZINC).await;
-    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
-    let sql = "UPDATE parsed_file SET file = '{' WHERE search_id = ?1";
-    assert_eq!(database.execute(sql, [first.to_string()]).unwrap(), 1);
-    let second = search(&world, "b.ris", AGAIN).await;
-    let third = search(&world, "c.ris", ZINC).await;
-    let api = api(&world);
-    let found = pairs(&api, &format!("{}/duplicates", path_of(third))).await;
-    assert_eq!(found, [pair(third, "1", second, "2", "certain")]);
-}
-
 #[tokio::test]
 async fn deleting_search_moves_duplicates_to_next_study() {
     let world = World::new();

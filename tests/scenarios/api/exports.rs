@@ -13,8 +13,8 @@ use embedded::{Call, Intercept, Phase};
 use http_api::{BodyMode, router_for};
 use imports::queues::PARSE;
 use imports::{
-    CompareStudies, Duplicate, ExportFolder, FileId, FindObjects, Mark, ProjectId, Reason, SearchId, StudyId,
-    StudyRef, Tier,
+    CompareStudies, Duplicate, ExportFolder, ExportKey, FileId, FindObjects, Mark, ProjectId, Reason,
+    SearchId, StudyId, StudyRef, Tier,
 };
 use messages::{Disposition, Host, ReceiveMessages};
 use percent_encoding::percent_decode_str;
@@ -329,9 +329,40 @@ async fn review_export_is_deleted_with_any_import() {
             if !made_before {
                 world.deliver(&PARSE, &commands).await;
             }
-            assert_eq!(world.store().find(&folder).await.unwrap().len(), 0, "import {deleted} is deleted");
+            let left = world.store().find(&folder).await.unwrap();
+            assert!(
+                left.iter().all(|object| !ExportKey::has_studies(&object.key)),
+                "import {deleted}: {left:?}"
+            );
         }
     }
+}
+
+/// Its clients neither wait for an hour nor are refused new exports.
+#[tokio::test]
+async fn export_removed_by_another_deletion_is_known() {
+    let world = World::new();
+    let searches = [stored(&world, study, 10).await, stored(&world, study, 10).await];
+    let on_lambda = on_lambda(&world);
+    let path = format!("/projects/{}/exports", Uuid::nil());
+    let mut locations = Vec::new();
+    for _ in 0..service::MAX_IN_PROGRESS {
+        let (status, headers, _) =
+            post(&on_lambda, &path, &json!({ "search": searches[0], "merged": true })).await;
+        assert_eq!(status, 202);
+        locations.push(headers["location"].to_str().unwrap().to_owned());
+    }
+    world.run().await;
+    assert_eq!(get(&on_lambda, &locations[0]).await["state"], "ready");
+    world.functions.start_upload.delete(&ProjectAccess::All, searches[1]).await.unwrap();
+    world.run().await;
+    assert_eq!(
+        refusal(&on_lambda, &locations[0]).await.0,
+        404,
+        "it may contain values of the deleted import"
+    );
+    let (status, ..) = post(&on_lambda, &path, &json!({})).await;
+    assert_eq!(status, 202);
 }
 
 /// Counts the reads of studies.

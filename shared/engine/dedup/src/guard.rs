@@ -311,7 +311,13 @@ impl<H: Handler> IdempotentConsumer<H> {
         if late {
             return self.postpone(&asked, delivery, reporter).await;
         }
-        match self.work(&asked, delivery, reporter, deadline).await {
+        let work = self.work(&asked, delivery, reporter, deadline);
+        // A drop between two steps is like a crash there.
+        let done = stop_late(&*reporter.host, deadline, self.overtime, work).await.unwrap_or_else(|| {
+            let reason = "the handler did not return in time".to_owned();
+            Err(HandlerError::Retry { reason, after: None }.into())
+        });
+        match done {
             Ok(()) => Disposition::Acknowledge,
             Err(Failure::Handler(HandlerError::Permanent(why))) => reporter.reject(Some(&asked.message), why),
             Err(Failure::Handler(HandlerError::Retry { reason, after: Some(after) })) => {
@@ -394,7 +400,7 @@ impl<H: Handler> IdempotentConsumer<H> {
             reporter.note(Some(&asked.message), Verdict::Duplicate, why);
             return Ok(());
         }
-        let done = self.call(asked, reporter, deadline).await?;
+        let done = contain_async(async { self.handler.handle(asked, reporter, deadline).await }).await??;
         if done.completion == Completion::Drop {
             reporter.note(Some(&asked.message), Verdict::Duplicate, &done.why);
             return Ok(());
@@ -415,23 +421,6 @@ impl<H: Handler> IdempotentConsumer<H> {
             self.warn_not_remembered(&asked.message, &error);
         }
         Ok(())
-    }
-
-    /// Calls the handler, and stops a call that does not return in time.
-    async fn call(
-        &self,
-        asked: &CommandMessage<H::Command>,
-        reporter: &Reporter,
-        deadline: Option<Timestamp>,
-    ) -> Result<HandlerResult, Failure> {
-        let call = contain_async(async { self.handler.handle(asked, reporter, deadline).await });
-        match stop_late(&*reporter.host, deadline, self.overtime, call).await {
-            Some(done) => Ok(done??),
-            None => {
-                let reason = "the handler did not return in time".to_owned();
-                Err(HandlerError::Retry { reason, after: None }.into())
-            }
-        }
     }
 
     /// Sends the command again, and remembers that this record of it is done.

@@ -444,8 +444,9 @@ pub(super) async fn make_export(
 
 /// Creates an export of a review of any size, with the studies that the list of studies has with the same selection.
 ///
-/// Each request creates an export, which is stored for a day. `Location` is the URL of its state. If responses are
-/// streamed, nothing has to be created; the response is 200 with the URL of the stream.
+/// Each request creates an export, which is stored for a day, or until an import of the review is deleted. `Location` is
+/// the URL of its state. If responses are streamed, nothing has to be created; the response is 200 with the URL of the
+/// stream.
 #[utoipa::path(
     post,
     path = "/projects/{project}/exports",
@@ -455,7 +456,7 @@ pub(super) async fn make_export(
         (status = 200, description = "The export can be downloaded immediately", body = ExportView),
         (status = 202, description = "The export will be created; `Location` is its URL", body = ExportView),
         (status = 422, description = "The review has no imports, more than 1,000, or too many files for one export", body = Problem, content_type = "application/problem+json"),
-        (status = 429, description = "The first import already has 20 stored exports, or 4 exports of the review are being created, or 8 are being sent", body = Problem, content_type = "application/problem+json"),
+        (status = 429, description = "There are 20 stored exports of several imports, or 4 exports of the review are being created, or 8 are being sent", body = Problem, content_type = "application/problem+json"),
         CommonErrors,
     ),
 )]

@@ -22,6 +22,8 @@ use crate::{FileId, ProjectId, SearchId};
 pub const PREFIX: &str = "exports/";
 /// The beginning of a key's end for an export that a damaged study prevents.
 const DAMAGED: &str = "damaged.";
+/// The end of a key for an export that was removed.
+const REMOVED: &str = "removed";
 
 uuid_ids! {
     /// One export of a search.
@@ -76,6 +78,8 @@ pub enum ExportContent {
     Studies(Format),
     /// The export was not created, because this study is damaged.
     Damaged(StudyRef),
+    /// The export was removed with a search of the review. Without this object, the export would count as being created.
+    Removed,
 }
 
 impl ExportContent {
@@ -83,12 +87,15 @@ impl ExportContent {
     pub const fn media_type(&self) -> &'static str {
         match self {
             Self::Studies(format) => format.media_type(),
-            Self::Damaged(_) => "application/octet-stream",
+            Self::Damaged(_) | Self::Removed => "application/octet-stream",
         }
     }
 
     /// Returns the content for the end of a key, see [`ExportKey`]; `None` for other text.
     fn read(ending: &str) -> Option<Self> {
+        if ending == REMOVED {
+            return Some(Self::Removed);
+        }
         let Some(study) = ending.strip_prefix(DAMAGED) else {
             return Format::ALL.into_iter().find(|format| format.ending() == ending).map(Self::Studies);
         };
@@ -107,6 +114,7 @@ impl fmt::Display for ExportContent {
             Self::Damaged(StudyRef { search_id, file_id, record }) => {
                 write!(f, "{DAMAGED}{search_id}.{file_id}.{record}")
             }
+            Self::Removed => f.write_str(REMOVED),
         }
     }
 }
@@ -117,14 +125,15 @@ impl fmt::Display for ExportContent {
 pub enum ExportFolder {
     /// `exports/{project}/{search}/`, for exports of one search.
     Search(ProjectId, SearchId),
-    /// `exports/{project}/review/`, for exports of several searches.
+    /// `exports/{project}/review/`, for exports of several searches, and exports that are completed with values of
+    /// duplicates in other searches.
     Review(ProjectId),
 }
 
 impl ExportFolder {
-    /// Returns the folder of an export of this search, with or without other searches of its review.
-    pub const fn of(project: ProjectId, search: SearchId, has_others: bool) -> Self {
-        if has_others { Self::Review(project) } else { Self::Search(project, search) }
+    /// Returns the folder of an export of this search, which contains values of other searches if `is_shared` is `true`.
+    pub const fn of(project: ProjectId, search: SearchId, is_shared: bool) -> Self {
+        if is_shared { Self::Review(project) } else { Self::Search(project, search) }
     }
 
     /// Returns the key prefix of an export, for any content.
@@ -142,8 +151,8 @@ impl fmt::Display for ExportFolder {
     }
 }
 
-/// The key of an export's object: its folder and `{export}.{ending}`, with the ending of its format or
-/// `damaged.{search}.{file}.{record}`.
+/// The key of an export's object: its folder and `{export}.{ending}`, with the ending of its format,
+/// `damaged.{search}.{file}.{record}`, or `removed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExportKey {
     /// The folder.
@@ -155,16 +164,17 @@ pub struct ExportKey {
 }
 
 impl ExportKey {
-    /// Returns the parts of the key of an export's object in this folder; `None` for the key of another export.
-    pub fn read(folder: ExportFolder, export: ExportId, key: &str) -> Option<Self> {
-        let content = ExportContent::read(key.strip_prefix(&folder.beginning(export))?)?;
-        Some(Self { folder, export, content })
+    /// Returns the parts of the key of an export's object in this folder; `None` for another key.
+    pub fn read(folder: ExportFolder, key: &str) -> Option<Self> {
+        let (export, ending) = key.strip_prefix(&folder.to_string())?.split_once('.')?;
+        let export = ExportId::from_uuid(Uuid::parse_str(export).ok()?);
+        Some(Self { folder, export, content: ExportContent::read(ending)? })
     }
 
-    /// Returns `true` if an export's object with this key contains studies, and does not only name a damaged one.
+    /// Returns `true` if an export's object with this key contains studies.
     pub fn has_studies(key: &str) -> bool {
         let name = key.rsplit('/').next().unwrap_or_default();
-        name.split_once('.').is_some_and(|(_, ending)| !ending.starts_with(DAMAGED))
+        name.split_once('.').is_some_and(|(_, ending)| !ending.starts_with(DAMAGED) && ending != REMOVED)
     }
 }
 
@@ -240,18 +250,19 @@ mod tests {
         let file_id = FileId::from_uuid(Uuid::from_u128(4));
         let damaged = ExportContent::Damaged(StudyRef { search_id: search, file_id, record: 17 });
         let (own, review) = (ExportFolder::Search(project, search), ExportFolder::Review(project));
-        for content in Format::ALL.map(ExportContent::Studies).into_iter().chain([damaged]) {
+        let others = [damaged, ExportContent::Removed];
+        for content in Format::ALL.map(ExportContent::Studies).into_iter().chain(others) {
             for (folder, other) in [(own, review), (review, own)] {
                 let key = ExportKey { folder, export, content };
                 let text = key.to_string();
-                assert_eq!(ExportKey::read(folder, export, &text), Some(key), "{text}");
-                assert_eq!(ExportKey::read(other, export, &text), None, "{text}");
-                assert_eq!(ExportKey::has_studies(&text), content != damaged, "{text}");
+                assert_eq!(ExportKey::read(folder, &text), Some(key), "{text}");
+                assert_eq!(ExportKey::read(other, &text), None, "{text}");
+                assert_eq!(ExportKey::has_studies(&text), !others.contains(&content), "{text}");
             }
         }
         for end in ["", "ris2", "damaged.", "damaged.x.y.1", &format!("damaged.{search}.{search}.x")] {
             let key = format!("{own}{export}.{end}");
-            assert_eq!(ExportKey::read(own, export, &key), None, "{key}");
+            assert_eq!(ExportKey::read(own, &key), None, "{key}");
         }
     }
 

@@ -275,6 +275,13 @@ pub struct MakeExport {
     pub sources: BTreeMap<FileId, Source>,
 }
 
+impl MakeExport {
+    /// Returns `true` if the export contains values of several searches.
+    pub fn is_shared(&self) -> bool {
+        self.merged || !self.others.is_empty()
+    }
+}
+
 /// A search of an export with several.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchToExport {

@@ -23,8 +23,8 @@ use crate::{Error, FilesToExport, ProjectAccess, SearchService};
 /// The maximum number of stored exports of one search, or of several searches of one review. Exports in progress do not
 /// count.
 const MAX_EXPORTS: usize = 20;
-/// The maximum number of stored objects in a folder that only name a damaged study. They are empty, and do not prevent
-/// exports of other studies.
+/// The maximum number of stored objects in a folder without studies. They are empty, and do not prevent exports of other
+/// studies.
 const MAX_FAILED_EXPORTS: usize = 200;
 /// The maximum number of exports of one project in progress, waiting or running. Each may occupy a parser for 15
 /// minutes, and all projects share the parsers.
@@ -60,7 +60,7 @@ pub enum ExportState {
     Awaited,
     /// The export cannot be created.
     Failed(DamagedStudy),
-    /// The export was never requested, could not be created, or has expired.
+    /// The export was never requested, could not be created, was removed with an import, or has expired.
     Unknown,
 }
 
@@ -133,7 +133,7 @@ impl SearchService {
             return Ok(Err(ExportRefusal::Empty));
         };
         let others: Vec<_> = searches.collect();
-        let folder = ExportFolder::of(project_id, search, !others.is_empty());
+        let folder = ExportFolder::of(project_id, search, !others.is_empty() || wanted.merged);
         let stored = self.bucket.find(&folder.to_string()).await?;
         let with_studies = stored.iter().filter(|object| ExportKey::has_studies(&object.key)).count();
         if with_studies >= MAX_EXPORTS || stored.len() >= MAX_EXPORTS + MAX_FAILED_EXPORTS {
@@ -206,7 +206,7 @@ impl SearchService {
         for folder in [ExportFolder::Search(project, search), ExportFolder::Review(project)] {
             let found = self.bucket.find(&folder.beginning(export)).await?;
             if !found.is_empty() {
-                let keys = found.iter().filter_map(|object| ExportKey::read(folder, export, &object.key));
+                let keys = found.iter().filter_map(|object| ExportKey::read(folder, &object.key));
                 return Ok(keys.collect());
             }
         }
@@ -223,7 +223,7 @@ impl SearchService {
         let Some(job) = self.find(caller, search).await? else { return Ok(None) };
         let review = self.review(job.project_id).await?.map(|review| review.name);
         let project = job.project_id;
-        let mut damaged = None;
+        let (mut damaged, mut is_removed) = (None, false);
         for key in self.stored_export(project, search, export).await? {
             match key.content {
                 // A repeated command finds the study intact after a restore.
@@ -234,6 +234,7 @@ impl SearchService {
                     }
                 }
                 ExportContent::Damaged(study) => damaged = Some(study),
+                ExportContent::Removed => is_removed = true,
             }
         }
         Ok(Some(match damaged {
@@ -243,7 +244,7 @@ impl SearchService {
                 let file = file.map_or_else(|| study.file_id.to_string(), |file| file.name);
                 ExportState::Failed(DamagedStudy { study, file })
             }
-            None if export.is_awaited(self.host().now()) => ExportState::Awaited,
+            None if !is_removed && export.is_awaited(self.host().now()) => ExportState::Awaited,
             None => ExportState::Unknown,
         }))
     }

@@ -652,19 +652,7 @@ impl MarkingPass<'_> {
 
     /// Returns `true` if a study takes part in the comparison: its file is complete, or is being removed.
     async fn is_there(&mut self, at: StudyRef) -> Result<bool, StoreError> {
-        if self.leaving == Some(at.file()) {
-            return Ok(true);
-        }
-        match self.lists(at).await {
-            // The files of other searches can be compared.
-            Err(error) if !error.is_retryable() => {
-                let search = at.search_id;
-                tracing::error!(%search, error = error.chain(), "studies are not compared, because the list of their files is damaged");
-                self.files.insert(search, Vec::new());
-                Ok(false)
-            }
-            lists => lists,
-        }
+        Ok(self.leaving == Some(at.file()) || self.lists(at).await?)
     }
 
     /// Returns `true` if the file of a study is listed as complete.

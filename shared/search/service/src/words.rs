@@ -1,6 +1,6 @@
 //! Building the index of words.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use imports::words::{PartBuilder, UnindexedFile};
@@ -27,6 +27,9 @@ pub struct WordIndexing {
     pub stored: Arc<dyn ReadStudies>,
     /// Stores the words of studies.
     pub index: Arc<dyn IndexWords>,
+    /// The last file whose words could not be indexed. The following steps skip the files up to it, until all others are
+    /// indexed.
+    pub failed: Arc<Mutex<Option<FileRef>>>,
 }
 
 impl WordIndexing {
@@ -34,7 +37,7 @@ impl WordIndexing {
     pub fn over(ports: &Ports) -> Result<Self, MissingSetting> {
         let stores = ports.study_stores()?;
         let (stored, index) = (Arc::clone(&stores.read_studies), Arc::clone(&stores.index_words));
-        Ok(Self { jobs: ports.jobs()?, stored, index })
+        Ok(Self { jobs: ports.jobs()?, stored, index, failed: Arc::default() })
     }
 
     /// Returns the next unindexed file that was read and marked completely.
@@ -96,19 +99,21 @@ impl WordIndexing {
 #[async_trait]
 impl Upkeep for WordIndexing {
     async fn step(&self) -> Result<bool, StoreError> {
-        let mut after = None;
-        while let Some(file) = self.next(after).await? {
-            match self.index(file).await {
-                Ok(()) => return Ok(true),
-                Err(error) if error.is_retryable() => return Err(error),
-                // The words of other files can be indexed.
-                Err(error) => {
-                    let (search, file_id) = (file.search_id, file.file_id);
-                    tracing::error!(%search, %file_id, error = chain(&error), "the words of a file cannot be indexed");
-                    after = Some(FileRef::new(search, file_id));
-                }
+        let failed = *self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(file) = self.next(failed).await? else {
+            // The next step begins with the first file again.
+            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            return Ok(false);
+        };
+        match self.index(file).await {
+            Err(error) if !error.is_retryable() => {
+                let (search, file_id) = (file.search_id, file.file_id);
+                tracing::error!(%search, %file_id, error = chain(&error), "the words of a file cannot be indexed");
+                *self.failed.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Some(FileRef::new(search, file_id));
+                Ok(true)
             }
+            done => done.map(|()| true),
         }
-        Ok(false)
     }
 }

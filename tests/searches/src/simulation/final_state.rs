@@ -7,8 +7,8 @@ use imports::duplicates::{ComparedStudy, DECISIONS, Edge, marks};
 use imports::messages::ObjectRef;
 use imports::saga::{CANCELLED, EndedSearch, Import, State};
 use imports::{
-    Decisions, ExportFolder, FileId, FileRef, ImportEvent, Job, ObjectKey, Outcome, ParseCommand, ParsedFile,
-    SearchEvent, SearchId, StudyRef,
+    Decisions, ExportFolder, ExportKey, FileId, FileRef, ImportEvent, Job, ObjectKey, Outcome, ParseCommand,
+    ParsedFile, SearchEvent, SearchId, StudyRef,
 };
 use jiff::{SignedDuration, Timestamp};
 use messages::Message;
@@ -76,15 +76,13 @@ fn deleted_at(rest: &AtRest<'_>, search: SearchId) -> Option<Timestamp> {
 }
 
 /// A promised export exists if the searches still have its files, unless an outage outlasted its command. The deletion of
-/// another search of the project may have removed an export of several searches.
+/// another search of the project may have replaced an export of several searches by an object that says so.
 fn exported(rest: &AtRest<'_>, search: SearchId) -> CheckResult {
-    let is_any_deleted = rest.truth.values().any(|truth| truth.deleted);
     let promised = rest.promised.iter().filter(|(_, export)| export.search == search);
     for (export, Promised { files, is_shared, .. }) in promised {
         let beginning = ExportFolder::of(project(), search, *is_shared).beginning(*export);
         let is_there = rest.exports.iter().any(|key| key.starts_with(&beginning));
-        let is_due =
-            files.iter().all(|file| rest.files.contains_key(file)) && !(*is_shared && is_any_deleted);
+        let is_due = files.iter().all(|file| rest.files.contains_key(file));
         if !is_there && !rest.unmade.contains(export) && is_due {
             let detail = format!("export {export} of search {search} was promised and never made");
             return broken(Invariant::Application, detail);
@@ -93,17 +91,25 @@ fn exported(rest: &AtRest<'_>, search: SearchId) -> CheckResult {
     Ok(())
 }
 
+/// Returns the number of exports with studies of a search.
+fn exports_of(rest: &AtRest<'_>, search: SearchId) -> usize {
+    let folder = ExportFolder::Search(project(), search).to_string();
+    let commands = rest.truth.keys().flat_map(|owner| rest.effects(*owner)).filter_map(|message| {
+        let Ok(ParseCommand::MakeExport(command)) = message.read() else { return None };
+        let is_of_search =
+            message.partition == search || command.others.iter().any(|other| other.search_id == search);
+        (command.is_shared() && is_of_search).then_some(command.export_id)
+    });
+    let shared = commands.map(|export| ExportFolder::Review(project()).beginning(export));
+    let beginnings: Vec<String> = shared.chain([folder]).collect();
+    let is_of_search = |key: &&String| beginnings.iter().any(|beginning| key.starts_with(beginning));
+    let left = rest.exports.difference(&rest.stray).filter(is_of_search);
+    left.filter(|key| ExportKey::has_studies(key)).count()
+}
+
 /// A deleted search has left nothing behind. Any other search has every promised export.
 fn forgotten(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> CheckResult {
-    let folder = ExportFolder::Search(project(), search).to_string();
-    let of_others = rest
-        .promised
-        .iter()
-        .filter(|(_, export)| export.is_shared && export.files.iter().any(|file| file.search_id == search));
-    let of_others = of_others.map(|(export, _)| ExportFolder::Review(project()).beginning(*export));
-    let folders: Vec<String> = of_others.chain([folder]).collect();
-    let is_of_search = |key: &&String| folders.iter().any(|folder| key.starts_with(folder));
-    let exports = rest.exports.difference(&rest.stray).filter(is_of_search).count();
+    let exports = exports_of(rest, search);
     let Some(deleted_at) = deleted_at(rest, search) else { return exported(rest, search) };
     // A form cannot be revoked, so a later upload remains stored.
     let uploads = ObjectKey::folder(KEY_PREFIX, project(), search);

@@ -333,7 +333,7 @@ impl Workload for Searches {
         if before.commands() != after.commands() {
             return Err("what was parsed".to_owned());
         }
-        if before.made_exports() != after.made_exports() {
+        if before.made_exports(client::project()) != after.made_exports(client::project()) {
             return Err("the exports".to_owned());
         }
         if before.counts() != after.counts() {

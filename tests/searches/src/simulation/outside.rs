@@ -8,8 +8,8 @@ use std::time::Duration;
 use imports::messages::ObjectRef;
 use imports::queues::UPLOADS;
 use imports::{
-    AttemptState, Duplicate, ExportId, FileFence, FileId, FileRef, Identity, ObjectKey, ParsedFile,
-    ReadingStatus, Revision, SearchId, Study, StudyRef, UploadMetadata,
+    AttemptState, Duplicate, ExportFolder, ExportId, FileFence, FileId, FileRef, Identity, ObjectKey,
+    ParsedFile, ProjectId, ReadingStatus, Revision, SearchId, Study, StudyRef, UploadMetadata,
 };
 use jiff::Timestamp;
 use messages::MessageId;
@@ -104,7 +104,8 @@ pub struct Promised {
     pub search: SearchId,
     /// The files of the export.
     pub files: BTreeSet<FileRef>,
-    /// `true` if the files belong to several searches. The deletion of any search of the project then removes the export.
+    /// `true` if the files belong to several searches. The deletion of any search of the project then removes the export,
+    /// and leaves an object that says so.
     pub is_shared: bool,
 }
 
@@ -409,14 +410,17 @@ impl Outside {
     /// Returns the keys of exports, except those that parsers were unable to write, since a late duplicate of their
     /// command may succeed, and those that a late duplicate may remove: of a deletion, or of the command, if the search
     /// no longer has the files.
-    pub(super) fn made_exports(&self) -> BTreeSet<&str> {
+    pub(super) fn made_exports(&self, project: ProjectId) -> BTreeSet<&str> {
         let lacks_files = |files: &BTreeSet<FileRef>| files.iter().any(|file| !self.files.contains_key(file));
-        let promised = self.promised.iter();
-        let removable = promised.filter(|(_, export)| export.is_shared || lacks_files(&export.files));
+        let removable = self.promised.iter().filter(|(_, export)| lacks_files(&export.files));
         let removable = removable.map(|(export, _)| export);
         let passing: BTreeSet<String> =
             self.unmade.iter().chain(removable).map(ExportId::to_string).collect();
         let lasting = self.exports.difference(&self.stray).map(String::as_str);
+        let is_any_deleted = self.truth.values().any(|truth| truth.deleted);
+        let shared = ExportFolder::Review(project).to_string();
+        let may_be_removed = |key: &str| is_any_deleted && key.starts_with(&shared);
+        let lasting = lasting.filter(|key| !may_be_removed(key));
         lasting.filter(|key| !passing.iter().any(|export| key.contains(export))).collect()
     }
 

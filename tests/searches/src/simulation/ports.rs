@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream;
-use imports::exports::Pieces;
+use imports::exports::{ExportContent, Pieces};
 use imports::messages::{ObjectRef, ParseCommand};
 use imports::objects::ObjectStream;
 use imports::words::{BucketRange, UnindexedFile, WordPart};
@@ -205,6 +205,7 @@ impl FindObjects for Own {
         let remove = move |scene: &mut Scene<'_, Outside>| {
             scene.note(|| format!("objects.remove   {key}"));
             scene.exports.remove(&key);
+            scene.stray.remove(&key);
             scene.objects.retain(|stored| stored.object.key != key);
         };
         self.0.call(OBJECTS_REMOVE, remove).await
@@ -254,9 +255,14 @@ impl KeepExports for Own {
         while let Some(piece) = pieces.next().await {
             bytes += piece?.len() as u64;
         }
-        let (key, export) = (key.to_string(), key.export);
+        let (is_removed, key, export) = (key.content == ExportContent::Removed, key.to_string(), key.export);
         let keep = move |scene: &mut Scene<'_, Outside>| {
             scene.note(|| format!("exports.keep     {key}"));
+            if is_removed {
+                scene.exports.insert(key);
+                return;
+            }
+            scene.stray.remove(&key);
             // An object store has no fence. If another worker has handled the command of a worker that stood still, a
             // failure of the check that follows is not repeated.
             if is_stray_export(scene, export) {

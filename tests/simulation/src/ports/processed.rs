@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use dedup::ProcessedMessages;
+use dedup::filter::RESENT_RECORD;
 use jiff::Timestamp;
 use messages::{MessageId, StoreError};
 
@@ -32,10 +33,11 @@ impl ProcessedMessages for Port {
 }
 
 impl World {
-    /// Returns `true` if a handler has recorded this message.
+    /// Returns `true` if a handler has recorded that it handled this message, and not only that it sent it again.
     pub(crate) fn has_record_of(&self, message: MessageId) -> bool {
         let id = message.to_string();
-        self.processed.keys().any(|key| key.split(':').nth(1) == Some(&id))
+        let is_record = |key: &String| key.split(':').nth(1) == Some(&id) && !key.contains(RESENT_RECORD);
+        self.processed.keys().any(is_record)
     }
 
     fn is_processed(&mut self, key: &str, now: Timestamp) -> bool {

@@ -134,7 +134,7 @@ impl Accessions {
         if DOI_TAGS.contains(&tag) && is_doi(value) && !is_number {
             keep(&mut self.doi, doi(value));
         }
-        if value.starts_with("http") || value.starts_with(GO_TO_ISI) {
+        if value.starts_with("http") {
             return self.link(value);
         }
         if value.len() > MAX_VALUE || !spend(value.len()) {
@@ -220,7 +220,8 @@ impl Accessions {
     /// Inspects a link.
     pub(super) fn link(&mut self, url: &str) {
         let url = front(url.trim());
-        if let Some(number) = url.strip_prefix(GO_TO_ISI) {
+        if let Some(rest) = url.strip_prefix(GO_TO_ISI) {
+            let number = rest.split(char::is_whitespace).next().unwrap_or_default();
             return self.web_of_science(&with_collection(number));
         }
         if !url.starts_with("http") || !spend(url.len()) {

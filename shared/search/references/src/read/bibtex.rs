@@ -1,6 +1,7 @@
 //! One BibTeX entry.
 
 mod abbreviations;
+mod astronomy;
 mod closed;
 mod definitions;
 mod entry;
@@ -137,6 +138,9 @@ fn add<'a>(draft: &mut Draft<'a>, name: &str, text: Cow<'a, str>) -> Option<Stri
             let separator =
                 [';', '\n'].into_iter().find(|separator| keywords.contains(*separator)).unwrap_or(',');
             keywords.split(separator).for_each(|keyword| draft.keyword(named.rank, keyword));
+        }
+        Field::Journal if let Some(name) = astronomy::journal(&text) => {
+            draft.add_decoded(named, Cow::Borrowed(name));
         }
         // Tildes and dashes in links are literal.
         Field::Url | Field::Doi => {

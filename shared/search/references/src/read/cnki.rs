@@ -47,6 +47,8 @@ pub(super) fn read(text: &str) -> Draft<'_> {
         // The last value of a record may end with the number of the next record.
         let value = match value.rsplit_once(['\n', '\r']) {
             Some((value, number)) if is_number(number.as_bytes()) => value.trim_end(),
+            // CSSCI separates records by a line.
+            Some((value, line)) if line.trim().bytes().all(|byte| byte == b'-') => value.trim_end(),
             _ => value,
         };
         match column(name, 0).named {

@@ -9,7 +9,7 @@ use super::{
     field::{FIELDS, Field, FieldName},
     frames, identifiers, json, names, notation,
     pages::{self, Restoration},
-    sources, tidy,
+    sources, tidy, wos,
 };
 use crate::{
     Reference,
@@ -47,6 +47,10 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
     let is_filled = |name: &str| {
         let mut cells = header.columns.iter().zip(&row);
         cells.any(|(column, cell)| column.name == name && !tidy::is_blank(cell))
+    };
+    let has_cell = |name: &str, text: &str| {
+        let mut cells = header.columns.iter().zip(&row);
+        cells.any(|(column, cell)| column.name == name && cell.trim() == text)
     };
     // The range of the Zoological Record, for records without a first page.
     let has_first = header.columns.first().is_some_and(|first| first.name == "PT")
@@ -94,6 +98,14 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
             Some(named) if named.name == "number" && best[Field::Volume as usize] == u8::MAX => {
                 numbers_of_scholar(&mut draft, named, &column.name, cell);
             }
+            // MEDLINE on Web of Science separates its headings by full stops, and subheadings by semicolons.
+            Some(named)
+                if named.name == "MH" && header.columns.first().is_some_and(|first| first.name == "PT") =>
+            {
+                for keyword in wos::headings(&entities::decode(cell)) {
+                    draft.keyword(named.rank, keyword);
+                }
+            }
             Some(named) if named.field == Field::Journal && cell.starts_with('{') => {
                 journal_in_parts(&mut draft, named, &column.name, cell);
             }
@@ -101,6 +113,10 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
                 add(&mut draft, named, &column.name, cell, best[named.field as usize] == named.rank);
             }
             None if column.name.eq_ignore_ascii_case("subtitle") => subtitle = Some(cell),
+            // Europe PMC has the numbers of several sources in one column.
+            None if column.name == "EXTERNAL_ID" && has_cell("SOURCE", "MED") => {
+                draft.add_as(FieldName::new(Field::Pmid, "pmid", u8::MAX), &column.name, Cow::Borrowed(cell));
+            }
             None => add_unnamed(&mut draft, &column.name, cell),
         }
     }
@@ -313,10 +329,6 @@ fn add<'a>(draft: &mut Draft<'a>, named: FieldName, column: &'a str, cell: &'a s
             for name in names.iter().filter_map(|name| tidy::line(name)) {
                 draft.author(Field::Group, name);
             }
-        }
-        // MEDLINE on Web of Science separates its headings by full stops, and subheadings by semicolons.
-        Field::Keyword if named.name == "MH" && cell.contains(". ") && !cell.contains('[') => {
-            entities::decode(cell).split(". ").for_each(|keyword| draft.keyword(named.rank, keyword));
         }
         Field::Keyword => {
             list(&entities::decode(cell), |keyword| draft.keyword(named.rank, without_descriptor(keyword)));

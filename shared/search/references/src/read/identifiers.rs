@@ -174,6 +174,10 @@ pub(super) fn front(value: &str) -> &str {
 
 /// Extracts a DOI from the text around it, in lower case, because DOIs are case-insensitive.
 pub(super) fn doi(value: &str) -> Option<String> {
+    // A template of a publisher: `10.1177/tobeassigned`.
+    if value.trim_end().ends_with("tobeassigned") {
+        return None;
+    }
     if let Some(doi) = plain_doi(value) {
         return Some(doi);
     }

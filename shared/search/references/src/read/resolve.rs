@@ -74,8 +74,6 @@ impl<'a> FieldResolver<'a> {
                 return None;
             }
             Field::MonthDay => return self.month_day(value),
-            // A command of EndNote, whose number is inspected elsewhere.
-            Field::Url if value.text.trim_start().starts_with("<Go to ISI>") => return Some(value),
             Field::Url => return self.link(value, wins),
             Field::Type => {
                 if wins {

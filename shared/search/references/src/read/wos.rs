@@ -28,7 +28,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Doi, names: &["DI", "D2"] },
     Rule { field: Field::Pmid, names: &["PM"] },
     Rule { field: Field::Abstract, names: &["AB"] },
-    Rule { field: Field::Keyword, names: &["DE", "ID", "BD", "TN", "ST", "MH", "MC", "MI"] },
+    Rule { field: Field::Keyword, names: &["DE", "ID", "BD", "TN", "ST", "MH", "MI"] },
     Rule { field: Field::Type, names: &["DT", "PT"] },
     Rule { field: Field::LeftOut, names: &["ER", "EF", "FN", "VR"] },
 ];
@@ -41,6 +41,11 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 /// Returns the field of a tag, which also is the name of a column in tab-delimited files.
 pub(crate) fn field(tag: &str) -> Option<FieldName> {
     INDEX.find(tag)
+}
+
+/// Splits the headings of MEDLINE on Web of Science: `Animals. *Birds / physiology. Canada.`
+pub(super) fn headings(text: &str) -> impl Iterator<Item = &str> {
+    text.trim_end().trim_end_matches('.').split(". ")
 }
 
 /// Removes the quotation marks around lines, which a spreadsheet adds.
@@ -90,8 +95,10 @@ fn add<'a>(draft: &mut Draft<'a>, name: &'a str, value: &'a str) {
             }
         }
         // MEDLINE on Web of Science separates its headings by full stops, and subheadings by semicolons.
-        Field::Keyword if name == "MH" && value.contains(". ") => {
-            entities::decode(value).split(". ").for_each(|keyword| draft.keyword(named.rank, keyword));
+        Field::Keyword if name == "MH" && value.contains('.') => {
+            for keyword in headings(&tidy::on_one_line(value)) {
+                draft.keyword(named.rank, keyword);
+            }
         }
         Field::Keyword => {
             entities::decode(value).split(';').for_each(|keyword| draft.keyword(named.rank, keyword));

@@ -53,7 +53,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule { field: Field::Date, names: &[
         "year", "publicationyear", "pubyear", "yearofpublication", "publishedyear", "yearpublished", "py",
         "publicationdate", "dateofpublication", "datepublished", "pubdate", "coverdate", "issuedate", "issued",
-        "date", "published", "dcdate", "earlyaccessdate", "earlyaccessyear", "dateregistration3", "dateregistration", "registrationdate", "dateofregistration", "dateapplied", "dateregistered", "dateassigned", "registrierungsdatum", "registrationdateindrks", "overalldecisiondate", "firstposted", "startdate", "yr", "y1", "da", "jahr",
+        "date", "published", "dcdate", "earlyaccessdate", "earlyaccessyear", "dateregistration3", "dateregistration", "registrationdate", "dateofregistration", "dateapplied", "dateregistered", "dateassigned", "registrierungsdatum", "registrationdateindrks", "overalldecisiondate", "firstposted", "firstpubdate", "startdate", "yr", "y1", "da", "jahr",
         "erscheinungsjahr", "año", "ano", "année", "annee", "anno", "年", "年份", "出版年", "出版年份", "出版日期", "发表年份", "出版年月", "発行年月", "発行日", "发表时间", "出版时间", "発行年", "出版年月日", "出版日付",
         "발행연도", "발행년", "발행년도", "발행년월", "연도", "год", "годпубликации", "出版日", "公開日", "发表日期", "發表年", "注册时间", "注册日期", "рік", "rok", "jaar", "yıl", "år", "vuosi", "év", "tahun", "godina", "έτος", "السنة", "سال",
         "originalpaperdate", "firstpublicationdate", "prismcoverdate", "publicationdateyear", "añodepublicación", "anodepublicación",
@@ -69,7 +69,7 @@ pub(crate) const RULES: &[Rule] = &[
         "yearofpub", "yearpub", "publisheddate", "publishdate", "publishyear", "publishingyear", "pubyr", "publyear",
         "releasedate", "pdat",
     ] },
-    Rule { field: Field::MonthDay, names: &["month", "publishedmonth", "day"] },
+    Rule { field: Field::MonthDay, names: &["month", "publishedmonth", "publicationmonth", "day"] },
     Rule { field: Field::Journal, names: &[
         "fulljournal", "journal", "journaltitle", "sourcetitle", "secondarytitle", "publicationtitle", "publicationname",
         "journalname", "journalbook", "fulljournalname", "journalfull", "publication", "pubtitle", "periodical",
@@ -248,9 +248,9 @@ impl Header {
         if !quotes {
             columns.iter_mut().for_each(|column| column.named = wos::field(&column.name));
         } else if has_tags(&columns) {
-            // A spreadsheet may have added columns with other names. Other tags have other meanings in other tables.
+            // A spreadsheet may have added columns with other names. `DA` is the day of the export.
             columns.iter_mut().for_each(|column| {
-                let other = column.named.filter(|_| column.name.len() != 2);
+                let other = column.named.filter(|_| column.name != "DA");
                 column.named = wos::field(&column.name).or(other);
             });
         }

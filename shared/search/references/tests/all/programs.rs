@@ -396,15 +396,26 @@ fn values_of_single_databases_are_read() {
     assert_eq!(references(cnki)[0].r#abstract, text("We test."));
     assert_eq!(references("@article{10.5555/2627435.2670314,\n title={Tests}}")[0].doi, None);
 
-    let link = with(&["UR  - <Go to ISI>://WOS:000600000100001"]);
-    assert_eq!((link.url, link.wos_id), (None, text("WOS:000600000100001")));
     assert_eq!(with(&["DO  - 10.1638/2009-0160.1.short"]).doi, text("10.1638/2009-0160.1"));
     assert_eq!(with(&["VL  - v. v. 176"]).volume, text("176"));
     assert_eq!(with(&["ID  - S0073-47212018000100221-scl"]).accession, text("S0073-47212018000100221"));
+
+    assert_eq!(with(&["DO  - 10.1177/tobeassigned"]).doi, None);
+    let ads = "@ARTICLE{a, title={Tests}, journal={\\mnras}, year=2020}";
+    assert_eq!(references(ads)[0].journal, text("Monthly Notices of the Royal Astronomical Society"));
+    let europe_pmc = "SOURCE,EXTERNAL_ID,AUTHORS,PUBLICATION_YEAR,TITLE,JOURNAL,FIRST_PUB_DATE (dd/mm/yyyy)\n\
+        MED,4264362,\"Roe, A\",1972,Tests,J Tests,1972-12-01\nPPR,12345,\"Roe, A\",2020,More,J Tests,\n";
+    let found = references(europe_pmc);
+    assert_eq!((&found[0].pmid, &found[0].date), (&text("4264362"), &text("1972-12-01")));
+    assert_eq!(found[1].pmid, None, "the number of a preprint");
 
     let covidence = "Title,Authors,Covidence #,Tags\nTests,Roe A,#12,\"For Ann's review?\"\n";
     assert!(references(covidence)[0].keywords.is_empty(), "remarks of reviewers");
     let medline = "PT\tUT\tTI\tMH\tPY\tDA\nJ\tMEDLINE:30000001\tTests\tAnimals. Birds. *Climate Change / history; trends\t2018\t2018-06-21\n";
     let found = references(medline).remove(0);
-    assert_eq!((found.keywords.len(), found.date), (3, None), "the day of the export is no date");
+    assert_eq!((found.keywords.len(), found.date), (3, None), "the day of the export is not used");
+    let plain = "PT J\nTI Tests\nMH Animals. Birds.\n   Climate Change. Humans.\nUT MEDLINE:30000001\nER\n";
+    assert_eq!(references(plain)[0].keywords, ["Animals", "Birds", "Climate Change", "Humans"]);
+    let pubmed = "PMID,TI,DP,JT,TA,MH\n30000001,Tests,2020,J Tests,J Tests,\"Humans; Encephalitis, St. Louis; Culex\"\n";
+    assert_eq!(references(pubmed)[0].keywords, ["Humans", "Encephalitis, St. Louis", "Culex"]);
 }

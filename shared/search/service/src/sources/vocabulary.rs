@@ -81,6 +81,7 @@ pub const KNOWN: &[VocabularyEntry] = &[
     known("Ichushi", Database, &["医中誌"]),
     known("IEEE Xplore", Database, &["ieee"]),
     known("Inspec", Database, &[]),
+    known("JSTOR", Database, &[]),
     known("KCI-Korean Journal Database", Database, &["korean journal database"]),
     known("Lens.org", Database, &["lens", "the lens"]),
     known("LILACS", Database, &[]),

@@ -106,8 +106,10 @@ const KEY_BATCH: i64 = 1_000;
 
 async fn make_batch(mongo: &Mongo) -> Result<u64, CallError> {
     let studies = mongo.collection(collections::STUDY).await?;
-    // The index contains null for documents without the field. With it, the server examines one key per project.
-    let missing = studies.find(doc! { KEYS: null }).hint(Hint::Name(BY_KEY.to_owned()));
+    // The index contains null for documents without the field. The condition on the first field, which every document
+    // meets, lets the server look for it in each project.
+    let which = doc! { PROJECT: { "$gte": Bson::MinKey }, KEYS: null };
+    let missing = studies.find(which).hint(Hint::Name(BY_KEY.to_owned()));
     let missing = missing.projection(doc! { REFERENCE: 1 }).limit(KEY_BATCH);
     let missing: Vec<Document> = missing.await?.try_collect().await?;
     let statements = missing.iter().map(|study| {

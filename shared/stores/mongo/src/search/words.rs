@@ -46,35 +46,38 @@ async fn unindexed(
     after: Option<FileRef>,
     limit: usize,
 ) -> Result<Vec<UnindexedFile>, CallError> {
-    let mut which = doc! { "$or": [{ WORDS: Bson::Null }, { WORDS: { "$lt": i64::MAX } }] };
-    if let Some(FileRef { search_id, file_id }) = after {
-        which.extend(doc! { ID: { "$gt": by_id(search_id, file_id).get(ID) } });
-    }
     let files = mongo.collection(collections::FILE).await?;
-    let mut found = files.find(which).sort(doc! { ID: 1 }).batch_size(batch_size(limit)).await?;
     let read = |stored: &Document| {
         let ParsedFile { search_id, file_id, .. } = serde_field(stored, FILE)?;
         let after = if stored.contains_key(WORDS) { count_field(stored, WORDS)? } else { 0 };
         Ok(UnindexedFile { search_id, file_id, after })
     };
-    let mut unindexed = Vec::new();
-    while unindexed.len() < limit
-        && let Some(stored) = found.try_next().await?
-    {
-        match read(&stored) {
-            Ok(file) => unindexed.push(file),
-            // The words of other files can be indexed.
-            Err(why) => {
-                let why: String = why;
-                let damaged = CallError::unreadable(collections::FILE, stored.get(ID), "a file", &why);
-                tracing::error!(
-                    error = chain(&damaged),
-                    "a file is not indexed, because its document is damaged"
-                );
+    let mut after = after.and_then(|FileRef { search_id, file_id }| by_id(search_id, file_id).remove(ID));
+    loop {
+        let mut which = doc! { "$or": [{ WORDS: Bson::Null }, { WORDS: { "$lt": i64::MAX } }] };
+        if let Some(after) = after {
+            which.extend(doc! { ID: { "$gt": after } });
+        }
+        let found = files.find(which).sort(doc! { ID: 1 }).limit(int(limit)).batch_size(batch_size(limit));
+        let found: Vec<Document> = found.await?.try_collect().await?;
+        let mut unindexed = Vec::with_capacity(found.len());
+        for stored in &found {
+            match read(stored) {
+                Ok(file) => unindexed.push(file),
+                // The words of other files can be indexed.
+                Err(why) => {
+                    let why: String = why;
+                    let damaged = CallError::unreadable(collections::FILE, stored.get(ID), "a file", &why);
+                    let error = chain(&damaged);
+                    tracing::error!(error, "a file is not indexed, because its document is damaged");
+                }
             }
         }
+        if !unindexed.is_empty() || found.len() < limit {
+            return Ok(unindexed);
+        }
+        after = found.last().and_then(|stored| stored.get(ID).cloned());
     }
-    Ok(unindexed)
 }
 
 /// Transaction that stores a part if the file is listed and the part follows the last stored one. It changes the file's

@@ -175,7 +175,11 @@ async fn repeated_migration_of_keys_reads_no_study() -> TestResult {
     let scratch = Scratch::new().await?;
     let (search_id, file_id) = (sample::partition(HOST), testing::search::file(HOST));
     let fence = scratch.mongo.start(search_id, file_id, 1).await?.fence;
-    let studies = (1..=500).map(|record| testing::search::study(search_id, file_id, record)).collect();
+    let study = |record| {
+        let study = testing::search::study(search_id, file_id, record);
+        Study { reference: Reference { doi: Some(format!("10.5555/{record}")), ..study.reference }, ..study }
+    };
+    let studies = (1..=500).map(study).collect();
     scratch.mongo.store(&FileFence { search_id, file_id, fence }, studies, vec![]).await?;
     scratch.profile().await?;
     assert_eq!(scratch.mongo.make_missing_keys().await?, 0);
