@@ -48,10 +48,6 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
         let mut cells = header.columns.iter().zip(&row);
         cells.any(|(column, cell)| column.name == name && !tidy::is_blank(cell))
     };
-    let has_cell = |name: &str, text: &str| {
-        let mut cells = header.columns.iter().zip(&row);
-        cells.any(|(column, cell)| column.name == name && cell.trim() == text)
-    };
     // The range of the Zoological Record, for records without a first page.
     let has_first = header.columns.first().is_some_and(|first| first.name == "PT")
         && (is_filled("BP") || is_filled("AR"));
@@ -68,7 +64,7 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
             continue;
         }
         // R writes NA into empty cells.
-        if frames::is_absent(cell) {
+        if frames::is_absent(cell) || add_of_one_database(&mut draft, header, &row, column, cell) {
             continue;
         }
         match column.named {
@@ -98,14 +94,6 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
             Some(named) if named.name == "number" && best[Field::Volume as usize] == u8::MAX => {
                 numbers_of_scholar(&mut draft, named, &column.name, cell);
             }
-            // MEDLINE on Web of Science separates its headings by full stops, and subheadings by semicolons.
-            Some(named)
-                if named.name == "MH" && header.columns.first().is_some_and(|first| first.name == "PT") =>
-            {
-                for keyword in wos::headings(&entities::decode(cell)) {
-                    draft.keyword(named.rank, keyword);
-                }
-            }
             Some(named) if named.field == Field::Journal && cell.starts_with('{') => {
                 journal_in_parts(&mut draft, named, &column.name, cell);
             }
@@ -113,10 +101,6 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
                 add(&mut draft, named, &column.name, cell, best[named.field as usize] == named.rank);
             }
             None if column.name.eq_ignore_ascii_case("subtitle") => subtitle = Some(cell),
-            // Europe PMC has the numbers of several sources in one column.
-            None if column.name == "EXTERNAL_ID" && has_cell("SOURCE", "MED") => {
-                draft.add_as(FieldName::new(Field::Pmid, "pmid", u8::MAX), &column.name, Cow::Borrowed(cell));
-            }
             None => add_unnamed(&mut draft, &column.name, cell),
         }
     }
@@ -132,6 +116,35 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
         complete_from_other(&mut reference, source);
     }
     Ok(reference)
+}
+
+/// Adds the cell of a column that has another meaning or notation in the tables of one database. Returns `false` for all
+/// other columns.
+fn add_of_one_database<'a>(
+    draft: &mut Draft<'a>,
+    header: &Header,
+    row: &[Cow<'_, str>],
+    column: &'a Column,
+    cell: &'a str,
+) -> bool {
+    let is_of_web_of_science = || header.columns.first().is_some_and(|first| first.name == "PT");
+    match (column.name.as_str(), column.named) {
+        // MEDLINE separates its headings by full stops, and subheadings by semicolons.
+        ("MH", Some(named)) if is_of_web_of_science() => {
+            wos::headings(&entities::decode(cell)).for_each(|keyword| draft.keyword(named.rank, keyword));
+            true
+        }
+        // Europe PMC has the numbers of several sources in one column.
+        ("EXTERNAL_ID", None) => {
+            let source = header.columns.iter().position(|column| column.name == "SOURCE");
+            let is_pmid = source.and_then(|at| row.get(at)).is_some_and(|source| source.trim() == "MED");
+            if is_pmid {
+                draft.add_as(FieldName::new(Field::Pmid, "pmid", u8::MAX), &column.name, Cow::Borrowed(cell));
+            }
+            is_pmid
+        }
+        _ => false,
+    }
 }
 
 /// The names in a cell of a program with its own notation.
