@@ -39,8 +39,8 @@ pub trait Host: Send + Sync {
 
 /// Awaits the work of a delivery, and drops it once `overtime` has passed after the deadline of the invocation. Otherwise
 /// the end of the invocation would stop it, together with the answers to the other deliveries of the batch. Returns
-/// `None` if the work was dropped, which stops it at its current `await`. Without a deadline or an overtime there is no
-/// limit.
+/// `None` if the work was dropped, which stops it at its current `await`. The limit applies only if both a deadline and an
+/// overtime are given.
 pub async fn stop_late<T>(
     host: &dyn Host,
     deadline: Option<Timestamp>,
