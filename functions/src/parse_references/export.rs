@@ -70,30 +70,37 @@ impl ParseReferences {
             self.mark_removed(key).await?;
         }
         for folder in [ExportFolder::Search(project, search), ExportFolder::Review(project)] {
-            for object in self.bucket.find(&folder.beginning(key.export)).await? {
-                let read = ExportKey::read(folder, &object.key);
-                if read.is_none_or(|key| key.content != ExportContent::Removed) {
-                    self.bucket.remove(&object.key).await?;
-                }
+            for (object, _) in self.exports_below(folder, &folder.beginning(key.export)).await? {
+                self.bucket.remove(&object).await?;
             }
         }
         Ok(HandlerResult::completed("the search does not have the files of the export any more"))
     }
 
-    /// Removes the exports with studies of several searches, before one of these searches is deleted.
+    /// Removes the exports with studies of several searches, because one of these searches is deleted.
     pub(super) async fn remove_shared_exports(&self, project: ProjectId) -> Result<(), StoreError> {
         let folder = ExportFolder::Review(project);
-        for object in self.bucket.find(&folder.to_string()).await? {
-            let key = ExportKey::read(folder, &object.key);
+        for (object, key) in self.exports_below(folder, &folder.to_string()).await? {
             if let Some(key) = &key {
-                if key.content == ExportContent::Removed {
-                    continue;
-                }
                 self.mark_removed(key).await?;
             }
-            self.bucket.remove(&object.key).await?;
+            self.bucket.remove(&object).await?;
         }
         Ok(())
+    }
+
+    /// Returns the keys of the objects in a folder with this prefix that do not record a removal, and their parts.
+    async fn exports_below(
+        &self,
+        folder: ExportFolder,
+        prefix: &str,
+    ) -> Result<Vec<(String, Option<ExportKey>)>, StoreError> {
+        let found = self.bucket.find(prefix).await?.into_iter().map(|object| {
+            let key = ExportKey::read(folder, &object.key);
+            (object.key, key)
+        });
+        let is_kept = |key: &Option<ExportKey>| key.is_none_or(|key| key.content != ExportContent::Removed);
+        Ok(found.filter(|(_, key)| is_kept(key)).collect())
     }
 
     /// Records that an export is removed, before its object is. Otherwise clients would wait for it.
