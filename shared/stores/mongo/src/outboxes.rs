@@ -18,7 +18,7 @@ use crate::indexes::{HAS_ENTRIES, POISONED};
 use crate::names::{collections, record};
 use crate::pipeline::Statement;
 use crate::reply::Reply;
-use crate::value::{Key, literal, nanos, uuid};
+use crate::value::{Key, batch_size, literal, nanos, uuid};
 use crate::{Mongo, entry, pipeline};
 
 /// Outboxes of all records in one collection.
@@ -303,7 +303,7 @@ async fn claim_due(
     };
     let ids: Vec<Bson> = owners.iter().map(|owner| id(*owner)).collect();
     let mark = nanos(until);
-    let count = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+    let count = batch_size(ids.len());
     let found: Vec<Document> = mongo
         .collection(collection)
         .await?

@@ -17,7 +17,7 @@ use crate::document::{StoredVersion, decode, has_expired, stored_version};
 use crate::error::CallError;
 use crate::names::{collections, record};
 use crate::pipeline::{self, Statement};
-use crate::value::{Key, expired_until, uuid};
+use crate::value::{Key, batch_size, expired_until, uuid};
 
 #[async_trait]
 impl ReadDocuments for Mongo {
@@ -76,7 +76,7 @@ async fn find(
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let count = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+    let count = batch_size(ids.len());
     let found = mongo
         .collection(collections::SAGA)
         .await?

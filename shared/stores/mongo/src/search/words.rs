@@ -47,7 +47,7 @@ async fn unindexed(
     limit: usize,
 ) -> Result<Vec<UnindexedFile>, CallError> {
     let files = mongo.collection(collections::FILE).await?;
-    let read = |stored: &Document| {
+    let read = |stored: &Document| -> Result<UnindexedFile, String> {
         let ParsedFile { search_id, file_id, .. } = serde_field(stored, FILE)?;
         let after = if stored.contains_key(WORDS) { count_field(stored, WORDS)? } else { 0 };
         Ok(UnindexedFile { search_id, file_id, after })
@@ -66,7 +66,6 @@ async fn unindexed(
                 Ok(file) => unindexed.push(file),
                 // The words of other files can be indexed.
                 Err(why) => {
-                    let why: String = why;
                     let damaged = CallError::unreadable(collections::FILE, stored.get(ID), "a file", &why);
                     let error = chain(&damaged);
                     tracing::error!(error, "a file is not indexed, because its document is damaged");
