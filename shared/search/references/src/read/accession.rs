@@ -130,8 +130,8 @@ impl Accessions {
             let number = value.strip_prefix(ACM_KEY);
             number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))
         };
-        let is_number = value.contains("/central/") || (tag == "key" && is_of_acm());
-        if DOI_TAGS.contains(&tag) && is_doi(value) && !is_number {
+        let is_number = || value.contains("/central/") || (tag == "key" && is_of_acm());
+        if DOI_TAGS.contains(&tag) && is_doi(value) && !is_number() {
             keep(&mut self.doi, doi(value));
         }
         if value.starts_with("http") {
