@@ -1,6 +1,6 @@
 //! Building the index of words.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use imports::words::{PartBuilder, UnindexedFile};
@@ -38,6 +38,10 @@ impl WordIndexing {
         let stores = ports.study_stores()?;
         let (stored, index) = (Arc::clone(&stores.read_studies), Arc::clone(&stores.index_words));
         Ok(Self { jobs: ports.jobs()?, stored, index, failed: Arc::default() })
+    }
+
+    fn failed(&self) -> MutexGuard<'_, Option<FileRef>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the next unindexed file that was read and marked completely.
@@ -99,18 +103,17 @@ impl WordIndexing {
 #[async_trait]
 impl Upkeep for WordIndexing {
     async fn step(&self) -> Result<bool, StoreError> {
-        let failed = *self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = *self.failed();
         let Some(file) = self.next(failed).await? else {
             // The next step begins with the first file again.
-            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            *self.failed() = None;
             return Ok(false);
         };
         match self.index(file).await {
             Err(error) if !error.is_retryable() => {
                 let (search, file_id) = (file.search_id, file.file_id);
                 tracing::error!(%search, %file_id, error = chain(&error), "the words of a file cannot be indexed");
-                *self.failed.lock().unwrap_or_else(PoisonError::into_inner) =
-                    Some(FileRef::new(search, file_id));
+                *self.failed() = Some(FileRef::new(search, file_id));
                 Ok(true)
             }
             done => done.map(|()| true),

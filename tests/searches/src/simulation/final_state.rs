@@ -21,7 +21,7 @@ use simulation::{CheckResult, Invariant, Rest, Violation};
 
 use super::Searches;
 use super::client::{files_of, project};
-use super::outside::{KeyedAnswer, Promised, Quality, StoredObject, Truth};
+use super::outside::{KeyedAnswer, PromisedExport, Quality, StoredObject, Truth};
 use super::situations::{KEY_PREFIX, NO_METADATA};
 
 pub(super) type AtRest<'a> = Rest<'a, Searches>;
@@ -79,7 +79,7 @@ fn deleted_at(rest: &AtRest<'_>, search: SearchId) -> Option<Timestamp> {
 /// another search of the project may have replaced an export of several searches by an object that says so.
 fn exported(rest: &AtRest<'_>, search: SearchId) -> CheckResult {
     let promised = rest.promised.iter().filter(|(_, export)| export.search == search);
-    for (export, Promised { files, is_shared, .. }) in promised {
+    for (export, PromisedExport { files, is_shared, .. }) in promised {
         let beginning = ExportFolder::of(project(), search, *is_shared).beginning(*export);
         let is_there = rest.exports.iter().any(|key| key.starts_with(&beginning));
         let is_due = files.iter().all(|file| rest.files.contains_key(file));

@@ -99,7 +99,7 @@ pub struct Truth {
 
 /// An export that a client was promised.
 #[derive(Debug, Clone)]
-pub struct Promised {
+pub struct PromisedExport {
     /// The search that the client named.
     pub search: SearchId,
     /// The files of the export.
@@ -194,7 +194,7 @@ pub struct Outside {
     /// The keys of exports.
     pub exports: BTreeSet<String>,
     /// The exports that clients were promised.
-    pub promised: BTreeMap<ExportId, Promised>,
+    pub promised: BTreeMap<ExportId, PromisedExport>,
     /// The exports that parsers were unable to make during a long outage.
     pub unmade: BTreeSet<ExportId>,
     /// The keys of exports whose request arrived after the deletion of the search, when no worker was waiting for it or

@@ -12,7 +12,7 @@ use simulation::access::short;
 use simulation::{Access, Rng, Scene};
 
 use super::project;
-use crate::simulation::outside::{Outside, Promised, Truth};
+use crate::simulation::outside::{Outside, PromisedExport, Truth};
 use crate::simulation::situations::{DECIDED, DELETED, EXPORTED, EXPORTED_TOGETHER, REPAIRED};
 
 /// The maximum number of requests until a search has ended.
@@ -62,7 +62,7 @@ async fn export(function: &SearchService, access: &Access<Outside>, search: Sear
                     let is_shared = files.jobs.len() > 1;
                     scene.note(|| format!("an export of search {} is promised", short(&search)));
                     scene.meet(if is_shared { EXPORTED_TOGETHER } else { EXPORTED });
-                    scene.promised.insert(export, Promised { search, files: parts, is_shared });
+                    scene.promised.insert(export, PromisedExport { search, files: parts, is_shared });
                 });
                 return;
             }
